@@ -1,0 +1,41 @@
+# `make run` shows the main job, `make test` checks everything, `make soak` runs the long checks.
+# Each creates what it needs in .venv and skips what is already there.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: run test soak format clean
+
+run: .venv/run.stamp
+	$(BIN)/python -m procurl.theory --out results/theory
+
+test: .venv/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -n auto -m "not soak"
+
+soak: .venv/test.stamp
+	$(BIN)/pytest -q -m soak
+
+format: .venv/test.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.venv/run.stamp: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable ".[report]"
+	@touch $@
+
+.venv/test.stamp: .venv/run.stamp
+	$(PIP) torch
+	$(PIP) --editable ".[dev,jax,report,sb3]"
+	@touch $@
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "procurl needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+clean:
+	rm -rf .venv results build .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,70 @@
+"""One file for arrays and JSON, checked by its hash and free of pickled code.
+
+Layout: a magic line, the SHA-256 of all that follows, the length of the header as 8 bytes, the
+header (JSON: the caller's `meta`, and name, type and shape of every array), then the arrays' bytes
+in that order, little-endian.
+"""
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC = b"procurl archive 1\n"
+HASH_BYTES = 32
+LENGTH_BYTES = 8
+
+
+def write_archive(
+    path: str | PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write everything or nothing: a file that was there stays whole until the new one is."""
+    stored = {name: np.asarray(array) for name, array in arrays.items()}
+    stored = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in stored.items()}
+    index = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
+    header = json.dumps({"meta": meta, "arrays": index}).encode()
+    body = [len(header).to_bytes(LENGTH_BYTES, "little"), header]
+    body += [array.tobytes() for array in stored.values()]
+    digest = hashlib.sha256()
+    for part in body:
+        digest.update(part)
+
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines([MAGIC, digest.digest(), *body])
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_archive(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """(meta, arrays) of a file by `write_archive`; ValueError if it is another or was damaged."""
+    content = Path(path).read_bytes()
+    start = len(MAGIC) + HASH_BYTES
+    if not content.startswith(MAGIC):
+        raise ValueError(f"{path}: not a procurl archive, or its beginning is damaged")
+    if hashlib.sha256(content[start:]).digest() != content[len(MAGIC) : start]:
+        raise ValueError(f"{path}: the file is truncated or was altered, its checksum is wrong")
+    length = int.from_bytes(content[start : start + LENGTH_BYTES], "little")
+    position = start + LENGTH_BYTES + length
+    header = json.loads(content[start + LENGTH_BYTES : position])
+    arrays = {}
+    for name, kind, shape in header["arrays"]:
+        dtype = np.dtype(kind)
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(content, dtype, count, position).reshape(shape).copy()
+        position += count * dtype.itemsize
+    return header["meta"], arrays

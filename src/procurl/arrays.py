@@ -1,0 +1,58 @@
+"""One text for NumPy and JAX: the array namespace of what we are given, and the few forms over it.
+
+Every equation of the teacher is written against the namespace of its inputs, so the same line runs
+eagerly on NumPy arrays and traced under `jax.jit` and `jax.vmap`. JAX itself is never imported
+unless a JAX array was handed in.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+Array: TypeAlias = Any  # a NumPy array, a JAX array or a tracer
+Carry = TypeVar("Carry")
+
+
+def namespace(*values: object) -> Any:
+    """The namespace that can hold all `values`: JAX's if any is a JAX array, else NumPy's."""
+    for value in values:
+        of = getattr(value, "__array_namespace__", None)
+        if of is not None and (found := of()) is not np:
+            return found
+    return np
+
+
+def softmax(logits: Array, floor: Array = 0.0) -> Array:
+    """Probabilities ∝ exp(logits), mixed with `floor` of the uniform distribution.
+
+    Args:
+        logits: [n], finite.
+        floor: the share of the mass that is spread evenly, in [0, 1].
+    """
+    xp = namespace(logits, floor)
+    weights = xp.exp(logits - xp.max(logits))
+    return weights * ((1.0 - floor) / xp.sum(weights)) + floor / logits.shape[0]
+
+
+def largest(values: Array, count: Array) -> Array:
+    """[n] bool: the `count` largest of `values`, the earlier task first among equals."""
+    xp = namespace(values, count)
+    smallest_kept = xp.take(xp.sort(values), values.shape[0] - count)
+    above = values > smallest_kept
+    equal = values == smallest_kept
+    room = count - xp.sum(above)
+    return above | (equal & (xp.cumsum(equal.astype("int32")) <= room))
+
+
+def while_loop(
+    xp: Any, condition: Callable[[Carry], Array], body: Callable[[Carry], Carry], carry: Carry
+) -> Carry:
+    """Repeat `body` while `condition` holds: a Python loop, or `lax.while_loop` for JAX."""
+    if xp is np:
+        while condition(carry):
+            carry = body(carry)
+        return carry
+    from jax import lax
+
+    return lax.while_loop(condition, body, carry)

@@ -1,0 +1,67 @@
+"""Errors for what a user hands over: each names the argument, what is allowed and what came."""
+
+import math
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+
+
+def require_number(
+    argument: str,
+    value: object,
+    *,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
+    at_most: float = math.inf,
+) -> None:
+    """Raise unless `value` is a finite number within the bounds."""
+    bounds = [
+        *([f"at least {at_least:g}"] if at_least > -math.inf else []),
+        *([f"above {above:g}"] if above > -math.inf else []),
+        *([f"at most {at_most:g}"] if at_most < math.inf else []),
+    ]
+    allowed = "a finite number" + (" " + " and ".join(bounds) if bounds else "")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{argument} must be {allowed}, got {value!r}")
+    number = float(value)
+    if not (math.isfinite(number) and at_least <= number <= at_most and number > above):
+        raise ValueError(f"{argument} must be {allowed}, got {value!r}")
+
+
+def require_whole(argument: str, value: object, *, at_least: int) -> None:
+    """Raise unless `value` is an integer of at least `at_least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{argument} must be an integer of at least {at_least}, got {value!r}")
+    if value < at_least:
+        raise ValueError(f"{argument} must be an integer of at least {at_least}, got {value!r}")
+
+
+def require_interval(n_pos: int | None) -> None:
+    """Raise unless the refresh interval is None (every policy update) or a number of steps."""
+    if n_pos is not None:
+        require_whole("n_pos", n_pos, at_least=1)
+
+
+def require_choice(argument: str, value: object, choices: Collection[str]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{argument} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def require_bounds(v_min: float | None, v_max: float | None) -> None:
+    """Raise unless v_min and v_max are both None (the pool's own range) or two ordered numbers."""
+    if v_min is None and v_max is None:
+        return
+    if v_min is None or v_max is None:
+        raise ValueError(
+            "v_min and v_max must both be numbers, or both be None to use the pool's own range; "
+            f"got v_min={v_min!r} and v_max={v_max!r}"
+        )
+    require_number("v_min", v_min)
+    require_number("v_max", v_max, at_least=float(v_min))
+
+
+def suggest(name: object, known: Iterable[str]) -> str:
+    """' Did you mean …?' for a mistyped name, or nothing where no known name is near."""
+    near = get_close_matches(str(name), list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,251 @@
+"""The one object that an integration holds: a strategy over a pool, with state and randomness."""
+
+from os import PathLike
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.archive import read_archive, write_archive
+from procurl.checks import require_number, require_whole
+from procurl.evidence import Evidence
+from procurl.pool import TaskPool
+from procurl.settings import describe
+from procurl.strategies.strategy import Strategy
+
+Ids = NDArray[np.int64]
+COUNTS = ("wins", "losses", "played")
+FORMAT = 1
+
+
+class Metrics(NamedTuple):
+    """What a curriculum is doing now, for logs."""
+
+    entropy: float  # of the distribution, in nats
+    effective_tasks: float  # e^entropy: as many equally likely tasks would have this entropy
+    mean_success: float | None  # over the pool; None where the strategy estimates no success
+    most_likely: Ids  # task ids, the likeliest first
+    least_likely: Ids  # task ids, the least likely first
+
+
+class Curriculum:
+    """Chooses the next tasks of a pool and learns from what came of them.
+
+    >>> from procurl import Evidence, TaskPool, make_strategy
+    >>> pool = TaskPool([[0.1], [0.5], [0.9]])
+    >>> curriculum = Curriculum(make_strategy("procurl-val", beta=20), pool, seed=0)
+    >>> curriculum.next(5)
+    array([1, 0, 0, 0, 2])
+    >>> curriculum.observe(Evidence(step=1024, values=[0.0, 0.5, 1.0]))
+    >>> curriculum.probabilities().round(3)
+    array([0.007, 0.987, 0.007])
+
+    Args:
+        strategy: from `make_strategy`, or your own.
+        pool: the tasks to choose from.
+        seed: of the only random numbers that the teacher uses; the same seed and evidence give the
+            same choices in every process and on every machine.
+    """
+
+    def __init__(self, strategy: Strategy, pool: TaskPool, seed: int = 0) -> None:
+        if not isinstance(strategy, Strategy):
+            raise TypeError(f"strategy must be a Strategy, as of make_strategy, got {strategy!r}")
+        if not isinstance(pool, TaskPool):
+            raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
+        require_whole("seed", seed, at_least=0)
+        strategy.check()
+        self.strategy = strategy.bind(pool)
+        self.pool = pool
+        self.step = 0.0  # training steps at the latest evidence
+        self._rng = np.random.default_rng(seed)
+        self._state = self.strategy.init(len(pool))
+        self._cumulative: NDArray[np.float64] | None = None
+
+    def next(self, k: int = 1) -> Ids:
+        """[k] ids of the tasks to play next, drawn independently of each other."""
+        require_whole("k", k, at_least=1)
+        if self._cumulative is None:
+            cumulative = np.cumsum(self.probabilities())
+            cumulative /= cumulative[-1]
+            self._cumulative = cumulative
+        return np.searchsorted(self._cumulative, self._rng.random(k), side="right")
+
+    def observe(self, evidence: Evidence) -> None:
+        """Take in new evidence. On bad evidence this raises and the curriculum stays as it was."""
+        checked = self._checked(evidence)
+        self._state = self.strategy.update(self._state, checked)
+        self._cumulative = None
+        self.step = float(checked.step)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """[n] how likely each task is to be drawn next."""
+        return np.asarray(self.strategy.probabilities(self._state), dtype=np.float64)
+
+    def success(self) -> NDArray[np.float64] | None:
+        """[n] the estimated probability of success of each task, None if the strategy has none."""
+        success = self.strategy.estimated_success(self._state)
+        return None if success is None else np.asarray(success, dtype=np.float64)
+
+    def metrics(self, top: int = 5) -> Metrics:
+        """Entropy, effective number of tasks, mean success, most and least likely tasks."""
+        require_whole("top", top, at_least=1)
+        p = self.probabilities()
+        entropy = -float(np.sum(p * np.log(np.where(p > 0, p, 1.0))))
+        success = self.success()
+        return Metrics(
+            entropy=entropy,
+            effective_tasks=float(np.exp(entropy)),
+            mean_success=None if success is None else float(success.mean()),
+            most_likely=_smallest(-p, top),
+            least_likely=_smallest(p, top),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is needed to go on identically: plain JSON values, and arrays under `state`."""
+        return {
+            "format": FORMAT,
+            "strategy": describe(self.strategy),
+            "pool": {"tasks": len(self.pool), "fingerprint": self.pool.fingerprint},
+            "step": self.step,
+            "rng": self._rng.bit_generator.state,
+            "state": {name: array.copy() for name, array in _leaves(self._state).items()},
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from `state_dict`; with another strategy or pool, raise and change nothing."""
+        if saved.get("format") != FORMAT:
+            raise ValueError(
+                f"the curriculum was saved in format {saved.get('format')!r}, "
+                f"this version reads {FORMAT}"
+            )
+        _require_same("strategy", describe(self.strategy), saved["strategy"])
+        here = {"tasks": len(self.pool), "fingerprint": self.pool.fingerprint}
+        _require_same("pool", here, saved["pool"])
+        state = _with_leaves(self._state, dict(saved["state"]))
+        rng = np.random.default_rng()
+        rng.bit_generator.state = saved["rng"]
+        self._state, self._rng, self._cumulative = state, rng, None
+        self.step = float(saved["step"])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the state to one file of arrays and JSON, without pickled code."""
+        saved = self.state_dict()
+        arrays = saved.pop("state")
+        write_archive(path, saved, arrays)
+
+    def load(self, path: str | PathLike[str]) -> Self:
+        """Go on from a file by `save`, given the same strategy and pool."""
+        meta, arrays = read_archive(path)
+        try:
+            self.load_state_dict(meta | {"state": arrays})
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from error
+        return self
+
+    def _checked(self, evidence: Evidence) -> Evidence:
+        """`evidence` as NumPy arrays, with the noise that the strategy needs; raises if bad."""
+        if not isinstance(evidence, Evidence):
+            raise TypeError(f"evidence must be procurl.Evidence, got {type(evidence).__name__}")
+        step = np.asarray(evidence.step).item()
+        require_number("evidence.step", step, at_least=self.step)
+        n = len(self.pool)
+        arrays: dict[str, Any] = {}
+        for name, given in evidence._asdict().items():
+            if name != "step" and given is not None:
+                arrays[name] = _checked_field(f"evidence.{name}", given, n)
+                if name in COUNTS and arrays[name].min() < 0:
+                    raise ValueError(f"evidence.{name} must not be negative: it counts episodes")
+        # A task that was not played has no score.
+        relevant = arrays["played"] > 0 if "played" in arrays else np.ones(n, dtype=bool)
+        for name, array in arrays.items():
+            bad = ~np.isfinite(array) & (relevant if name == "score" else True)
+            if bad.any():
+                task = int(np.argmax(bad))
+                raise ValueError(
+                    f"evidence.{name} must be finite, got {array[task]} for task {task}; "
+                    "the curriculum keeps its state"
+                )
+        if "noise" in self.strategy.needs and "noise" not in arrays:
+            arrays["noise"] = self._rng.uniform(-1.0, 1.0, n)
+        for name in self.strategy.needs:
+            if name not in arrays:
+                raise ValueError(
+                    f"evidence.{name} is missing: {type(self.strategy).__name__} cannot decide "
+                    f"without it (it needs {', '.join(self.strategy.needs)})"
+                )
+        return Evidence(step=np.float64(step), **arrays)
+
+
+def _checked_field(argument: str, given: Any, n: int) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{argument} must be {n} numbers: {error}") from error
+    if array.shape != (n,):
+        raise ValueError(
+            f"{argument} must hold one number for each of the {n} tasks, got shape {array.shape}"
+        )
+    return array
+
+
+def _smallest(values: NDArray[np.float64], count: int) -> Ids:
+    """Positions of the `count` smallest values, the smallest first, the earlier among equals."""
+    count = min(count, len(values))
+    limit = np.partition(values, count - 1)[count - 1]
+    below = np.flatnonzero(values < limit)
+    equal = np.flatnonzero(values == limit)[: count - len(below)]
+    chosen = np.concatenate([below, equal])
+    return chosen[np.argsort(values[chosen], kind="stable")]
+
+
+def _leaves(state: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
+    """The arrays of a nested NamedTuple by dotted name; None has no leaf."""
+    if state is None:
+        return {}
+    if not hasattr(state, "_fields"):
+        return {prefix: np.asarray(state)}
+    leaves = {}
+    for name in state._fields:
+        leaves |= _leaves(getattr(state, name), f"{prefix}.{name}" if prefix else name)
+    return leaves
+
+
+def _with_leaves(state: Any, leaves: dict[str, NDArray[Any]]) -> Any:
+    """`state` with its arrays taken from `leaves`, which must match it name by name."""
+    names = _leaves(state)
+    if names.keys() != leaves.keys():
+        raise ValueError(f"the saved state holds {sorted(leaves)}, expected {sorted(names)}")
+    for name, array in names.items():
+        saved = np.asarray(leaves[name])
+        if saved.shape != array.shape or saved.dtype != array.dtype:
+            raise ValueError(
+                f"the saved {name} has {saved.dtype}{list(saved.shape)}, "
+                f"expected {array.dtype}{list(array.shape)}"
+            )
+
+    def rebuilt(part: Any, prefix: str) -> Any:
+        if part is None:
+            return None
+        if not hasattr(part, "_fields"):
+            return np.array(leaves[prefix])
+        return type(part)(
+            *(
+                rebuilt(getattr(part, name), f"{prefix}.{name}" if prefix else name)
+                for name in part._fields
+            )
+        )
+
+    return rebuilt(state, "")
+
+
+def _require_same(what: str, here: dict[str, Any], saved: dict[str, Any]) -> None:
+    """Raise with the first setting in which the saved curriculum is another one."""
+    for name in {**saved, **here}:
+        ours, theirs = here.get(name), saved.get(name)
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            _require_same(f"{what}.{name}", ours, theirs)
+        elif ours != theirs:
+            raise ValueError(
+                f"the curriculum was saved with {what}.{name} = {theirs!r}, this one has {ours!r}; "
+                "make it with the same strategy and pool to go on from there"
+            )

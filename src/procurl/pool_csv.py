@@ -1,0 +1,139 @@
+"""The CSV form of a pool: a header row, an optional id column, numeric columns."""
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEATURE_PREFIX = "feature:"
+
+
+class Table(NamedTuple):
+    """What a pool file holds."""
+
+    labels: list[str] | None
+    names: list[str]  # d context columns
+    contexts: NDArray[np.float64]  # [n, d]
+    features: dict[str, NDArray[np.float64]]  # each [n]
+
+
+def read_table(path: str | PathLike[str]) -> Table:
+    """Read and check a whole file; rows are counted as an editor counts lines, the header is 1."""
+    rows = _rows(path)
+    if not rows:
+        raise ValueError(
+            f"{path}: the file is empty; a header row and at least one task are needed"
+        )
+    header_row, header = rows[0]
+    _check_header(path, header_row, header)
+    if len(rows) == 1:
+        raise ValueError(f"{path}, row {header_row}: there is no task below the header row")
+    id_column = next((j for j, name in enumerate(header) if name.lower() == "id"), None)
+    numeric = [j for j in range(len(header)) if j != id_column]
+
+    numbers = np.empty((len(rows) - 1, len(numeric)))
+    first_seen: dict[str, int] = {}
+    for i, (row, cells) in enumerate(rows[1:]):
+        if len(cells) != len(header):
+            short = len(cells) < len(header)
+            column = f", column {header[len(cells)]!r}" if short else f", column {len(header) + 1}"
+            raise ValueError(
+                f"{path}, row {row}{column}: the header names {len(header)} columns, "
+                f"this row has {len(cells)}"
+            )
+        if id_column is not None:
+            label = cells[id_column]
+            where = f"{path}, row {row}, column {header[id_column]!r}"
+            if not label:
+                raise ValueError(f"{where}: the id is empty")
+            if label in first_seen:
+                raise ValueError(
+                    f"{where}: id {label!r} is already that of row {first_seen[label]}"
+                )
+            first_seen[label] = row
+        for k, j in enumerate(numeric):
+            numbers[i, k] = _number(path, row, header[j], cells[j])
+
+    is_feature = [header[j].startswith(FEATURE_PREFIX) for j in numeric]
+    contexts = [k for k, feature in enumerate(is_feature) if not feature]
+    if not contexts:
+        raise ValueError(f"{path}, row {header_row}: there is no context column, only {header}")
+    return Table(
+        labels=None if id_column is None else list(first_seen),
+        names=[header[numeric[k]] for k in contexts],
+        contexts=numbers[:, contexts],
+        features={
+            header[numeric[k]].removeprefix(FEATURE_PREFIX): numbers[:, k]
+            for k, feature in enumerate(is_feature)
+            if feature
+        },
+    )
+
+
+def write_table(
+    path: str | PathLike[str],
+    labels: Sequence[str],
+    columns: Mapping[str, NDArray[np.float64]],
+) -> None:
+    """Write an id column and numeric columns with every digit that is needed to read them back."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["id", *columns])
+        values = [column.tolist() for column in columns.values()]
+        writer.writerows(
+            zip(labels, *([repr(x) for x in column] for column in values), strict=True)
+        )
+
+
+def _rows(path: str | PathLike[str]) -> list[tuple[int, list[str]]]:
+    """(row number, stripped cells) of every row that is not blank."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: the file is not UTF-8 text ({error.reason})") from error
+    reader = csv.reader(text.splitlines(), strict=True)
+    rows = []
+    try:
+        for cells in reader:
+            # A whole line in one pair of quotes, as some writers put around their header.
+            split = cells[0].split(",") if len(cells) == 1 else cells
+            stripped = [cell.strip() for cell in split]
+            if any(stripped):
+                rows.append((reader.line_num, stripped))
+    except csv.Error as error:
+        raise ValueError(f"{path}, row {reader.line_num}: not a CSV row ({error})") from error
+    return rows
+
+
+def _check_header(path: str | PathLike[str], row: int, header: list[str]) -> None:
+    for j, name in enumerate(header):
+        where = f"{path}, row {row}, column {j + 1}"
+        if not name:
+            raise ValueError(f"{where}: the header names no column here")
+        if _is_number(name):
+            raise ValueError(f"{where}: a header row with column names is needed, found {name!r}")
+        if name in header[:j] or (name.lower() == "id" and "id" in map(str.lower, header[:j])):
+            raise ValueError(f"{where}: the name {name!r} stands twice in the header")
+
+
+def _number(path: str | PathLike[str], row: int, column: str, cell: str) -> float:
+    where = f"{path}, row {row}, column {column!r}"
+    if not _is_number(cell):
+        raise ValueError(f"{where}: {cell!r} is not a number")
+    number = float(cell)
+    if not math.isfinite(number):
+        raise ValueError(f"{where}: {cell!r} is not finite")
+    return number
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell

@@ -1,0 +1,34 @@
+"""IID: every task is as likely as any other."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from procurl.arrays import Array, namespace
+from procurl.evidence import Evidence
+from procurl.strategies.strategy import Strategy
+
+
+class IIDState(NamedTuple):
+    """State of `IID`."""
+
+    probabilities: Array  # [n]
+
+
+@dataclass(frozen=True)
+class IID(Strategy):
+    """Play tasks uniformly at random: P(s) = 1/n. Needs no evidence and never changes."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ()
+
+    def init(self, n: int) -> IIDState:
+        return IIDState(np.full(n, 1.0 / n))
+
+    def update(self, state: IIDState, evidence: Evidence) -> IIDState:
+        return state
+
+    def probabilities(self, state: IIDState) -> Array:
+        return namespace(state.probabilities).asarray(state.probabilities)

@@ -1,0 +1,95 @@
+"""PLR: replay the tasks whose latest episode had most to teach, and those not seen for long."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from procurl.arrays import Array, namespace
+from procurl.checks import require_choice, require_interval, require_number
+from procurl.evidence import Evidence
+from procurl.strategies.strategy import Strategy
+from procurl.success import keep_finite
+
+SCORES = ("value_l1", "gae", "positive_value_loss")
+
+
+class PLRState(NamedTuple):
+    """State of `PLR`."""
+
+    score: Array  # [n] score of the task's latest episode
+    seen: Array  # [n] bool, whether the task was ever played
+    age: Array  # [n] episodes since the task was last played
+
+
+@dataclass(frozen=True)
+class PLR(Strategy):
+    """Prioritized level replay (Jiang et al. 2021) on a fixed pool.
+
+    A seen task is replayed with probability |seen|/n, else an unseen one is played, uniformly:
+
+        P_replay = (1 − ρ)·P_S + ρ·P_C,   P_S ∝ (1/rank)^(1/β),   P_C ∝ episodes since last played,
+
+    where rank 1 is the highest score, the earlier task first among equals. Where every seen task
+    was played just now, P_C is uniform over them.
+
+    Args:
+        rho: ρ, the share of replay that goes by staleness.
+        beta: β_PLR, how flat the preference for high scores is.
+        score: what engines average over an episode's transitions: `value_l1` |A|, `gae` A, or
+            `positive_value_loss` max(A, 0), with A the GAE advantage.
+        n_pos: training steps between updates; None: after every policy update.
+    """
+
+    rho: float = 0.5
+    beta: float = 0.1
+    score: str = "value_l1"
+    n_pos: int | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("score", "played")
+
+    def transition_score(self, advantages: Array) -> Array:
+        """What each transition adds to the score of its episode, the mean over its transitions."""
+        xp = namespace(advantages)
+        if self.score == "value_l1":
+            return xp.abs(advantages)
+        return advantages if self.score == "gae" else xp.maximum(advantages, 0.0)
+
+    def init(self, n: int) -> PLRState:
+        return PLRState(score=np.zeros(n), seen=np.zeros(n, dtype=bool), age=np.zeros(n))
+
+    def update(self, state: PLRState, evidence: Evidence) -> PLRState:
+        xp = namespace(evidence.played, state.score)
+        episodes = keep_finite(evidence.played, xp.zeros_like(state.age))
+        played = episodes > 0
+        score = xp.where(played, keep_finite(evidence.score, state.score), state.score)
+        age = xp.where(played, 0.0, state.age + xp.sum(episodes))
+        return PLRState(score, state.seen | played, age.astype(state.age.dtype))
+
+    def probabilities(self, state: PLRState) -> Array:
+        xp = namespace(state.score, self.rho, self.beta)
+        n = state.score.shape[0]
+        seen = state.seen.astype(state.score.dtype)
+        count = xp.sum(seen)
+        order = xp.argsort(xp.where(state.seen, -state.score, xp.inf), stable=True)
+        rank = 1 + xp.argsort(order, stable=True)  # the inverse permutation
+        by_score = seen * xp.exp(-xp.log(rank) / self.beta)
+        age = seen * state.age
+        by_age = xp.where(xp.sum(age) > 0, age, seen)
+        replay = (1.0 - self.rho) * _share(by_score) + self.rho * _share(by_age)
+        return (count / n) * replay + (1.0 - seen) / n
+
+    def check(self) -> None:
+        require_number("rho", self.rho, at_least=0.0, at_most=1.0)
+        require_number("beta", self.beta, above=0.0)
+        require_choice("score", self.score, SCORES)
+        require_interval(self.n_pos)
+
+
+def _share(weights: Array) -> Array:
+    """`weights` scaled to sum to 1; all zero where they are all zero."""
+    xp = namespace(weights)
+    total = xp.sum(weights)
+    return weights / xp.where(total > 0, total, 1.0)

@@ -1,0 +1,78 @@
+"""Strategies by name: the paper's, ours, and a user's own."""
+
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any
+
+from procurl.checks import suggest
+from procurl.settings import with_settings
+from procurl.strategies.easy_hard import Easy, Hard
+from procurl.strategies.iid import IID
+from procurl.strategies.plr import PLR
+from procurl.strategies.procurl import ProCuRL
+from procurl.strategies.softmax import Argmax
+from procurl.strategies.space import SPaCE, SPaCEAlt
+from procurl.strategies.spdl import SPDL
+from procurl.strategies.strategy import Strategy
+from procurl.success import CriticSuccess, OutcomeSuccess, RolloutSuccess
+
+_DEFAULTS: dict[str, Callable[[], Strategy]] = {
+    "procurl-val": lambda: ProCuRL(success=CriticSuccess()),
+    "procurl-env": lambda: ProCuRL(success=RolloutSuccess()),
+    "procurl-env-2": lambda: ProCuRL(success=RolloutSuccess(budget=2.0)),
+    "procurl-env-4": lambda: ProCuRL(success=RolloutSuccess(budget=4.0)),
+    "procurl-out": lambda: ProCuRL(success=OutcomeSuccess()),
+    "procurl-argmax": lambda: Argmax(ProCuRL(success=CriticSuccess())),
+    "space": SPaCE,
+    "space-alt": SPaCEAlt,
+    "spdl": SPDL,
+    "plr": PLR,
+    "iid": IID,
+    "easy": Easy,
+    "hard": Hard,
+}
+
+
+def strategy_names() -> tuple[str, ...]:
+    """The names that `make_strategy` knows."""
+    return tuple(_DEFAULTS)
+
+
+def make_strategy(name: str, **settings: Any) -> Strategy:
+    """The strategy of that name, with `settings` in place of its defaults.
+
+    A setting may belong to the strategy or to the success estimate inside it, and `epsilon=…` adds
+    the noise of the paper's ablation to the estimate. Raises ValueError on an unknown name or
+    setting and on a value out of range.
+
+    >>> make_strategy("procurl-val", beta=10.0, v_max=60.0)  # doctest: +NORMALIZE_WHITESPACE
+    ProCuRL(success=CriticSuccess(v_min=0.0, v_max=60.0, n_pos=None), beta=10.0, gamma1=1.0,
+            gamma2=1.0, p_star=1.0, floor=0.0)
+    """
+    if name not in _DEFAULTS:
+        raise ValueError(
+            f"strategy {name!r} is not known.{suggest(name, _DEFAULTS)} "
+            f"Known strategies: {', '.join(_DEFAULTS)}"
+        )
+    strategy = with_settings(name, _DEFAULTS[name](), settings)
+    strategy.check()
+    return strategy
+
+
+def register_strategy(name: str, default: Callable[[], Strategy]) -> None:
+    """Let `make_strategy` and the command line know a strategy of your own.
+
+    Args:
+        name: a name that is not taken.
+        default: gives the strategy with its default settings; the class itself, if every field has
+            a default.
+    """
+    if name in _DEFAULTS:
+        raise ValueError(f"strategy {name!r} is registered already; choose another name")
+    strategy = default()
+    if not isinstance(strategy, Strategy) or not is_dataclass(strategy):
+        raise TypeError(
+            f"strategy {name!r} must be a dataclass derived from procurl.Strategy, got {strategy!r}"
+        )
+    strategy.check()
+    _DEFAULTS[name] = default

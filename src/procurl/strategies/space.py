@@ -1,0 +1,144 @@
+"""SPaCE and SPaCE-alt: tasks on which the critic's value has just risen most."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from procurl.arrays import Array, largest, namespace, softmax
+from procurl.checks import require_bounds, require_interval, require_number, require_whole
+from procurl.evidence import Evidence
+from procurl.schedules import Scheduled, check_scheduled, value_at
+from procurl.strategies.softmax import Potential
+from procurl.strategies.strategy import Strategy
+from procurl.success import keep_finite, normalise
+
+
+class SPaCEState(NamedTuple):
+    """State of `SPaCE`."""
+
+    values: Array  # [n] V of the previous update
+    chosen: Array  # [n] bool, the current set
+    size: Array  # []  int32, m
+    mean: Array  # []  q, mean value over the set at the previous update
+    started: Array  # []  bool, whether there was a previous update
+
+
+@dataclass(frozen=True)
+class SPaCE(Strategy):
+    """Uniform over a set that grows when its mean value stands still (Eimer et al. 2021).
+
+    At every update, q = mean of V over the current set. If ||q| − |q'|| < η·|q'|, with q' the
+    previous mean, the set's size m grows by κ, up to n. The set then becomes the m tasks with the
+    largest V − V'. It starts as task 0 alone, and the first update does not let it grow.
+
+    Args:
+        eta: η, the relative change below which the mean counts as standing still.
+        kappa: κ, how many tasks join at a time.
+        max_size: stop growing here; None grows to the whole pool. The paper's program had 1000.
+        n_pos: training steps between updates; None: after every policy update.
+    """
+
+    eta: float = 0.1
+    kappa: int = 1
+    max_size: int | None = None
+    n_pos: int | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("values",)
+
+    def init(self, n: int) -> SPaCEState:
+        return SPaCEState(
+            values=np.zeros(n),
+            chosen=np.arange(n) == 0,
+            size=np.ones((), dtype=np.int32),
+            mean=np.zeros(()),
+            started=np.zeros((), dtype=bool),
+        )
+
+    def update(self, state: SPaCEState, evidence: Evidence) -> SPaCEState:
+        xp = namespace(evidence.values, state.values, self.eta)
+        values = keep_finite(evidence.values, state.values)
+        mean = xp.sum(xp.where(state.chosen, values, 0.0)) / state.size
+        change = xp.abs(xp.abs(mean) - xp.abs(state.mean))
+        still = state.started & (change < self.eta * xp.abs(state.mean))
+        n = values.shape[0]
+        limit = n if self.max_size is None else min(n, self.max_size)
+        size = xp.where(still, xp.minimum(state.size + self.kappa, limit), state.size)
+        return SPaCEState(
+            values=values,
+            chosen=largest(values - state.values, size),
+            size=size.astype(state.size.dtype),
+            mean=mean.astype(state.mean.dtype),
+            started=xp.ones_like(state.started),
+        )
+
+    def probabilities(self, state: SPaCEState) -> Array:
+        return state.chosen / state.size.astype(state.values.dtype)
+
+    def check(self) -> None:
+        require_number("eta", self.eta, at_least=0.0)
+        require_whole("kappa", self.kappa, at_least=1)
+        if self.max_size is not None:
+            require_whole("max_size", self.max_size, at_least=1)
+        require_interval(self.n_pos)
+
+
+class SPaCEAltState(NamedTuple):
+    """State of `SPaCEAlt`."""
+
+    step: Array  # []  training steps at the latest evidence
+    values: Array  # [n] V of the latest update
+    progress: Array  # [n] V − V' of the latest update, scaled
+
+
+@dataclass(frozen=True)
+class SPaCEAlt(Potential):
+    """P(s) ∝ exp(β · (V(s) − V'(s))), with V' the values of the previous update, 0 at first.
+
+    Args:
+        beta: how sharply the largest rises are preferred, a constant or a schedule over steps.
+        v_min, v_max: range of the values. V/v_max is used; rewards of 0 and 1 need no setting. With
+            None for both, the difference itself is scaled to [0, 1] over the pool.
+        floor: share of the mass that is always spread evenly over the pool.
+        n_pos: training steps between updates; None: after every policy update.
+    """
+
+    beta: Scheduled = 20.0
+    v_min: float | None = 0.0
+    v_max: float | None = 1.0
+    floor: float = 0.0
+    n_pos: int | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("values",)
+
+    def init(self, n: int) -> SPaCEAltState:
+        return SPaCEAltState(np.zeros(()), np.zeros(n), np.zeros(n))
+
+    def update(self, state: SPaCEAltState, evidence: Evidence) -> SPaCEAltState:
+        xp = namespace(evidence.values, state.values)
+        values = keep_finite(evidence.values, state.values)
+        rise = values - state.values
+        progress = normalise(rise, None, None) if self.v_max is None else rise / self.v_max
+        return SPaCEAltState(
+            step=xp.asarray(evidence.step, dtype=state.step.dtype),
+            values=values,
+            progress=progress.astype(state.progress.dtype),
+        )
+
+    def potential(self, state: SPaCEAltState) -> Array:
+        return state.progress
+
+    def probabilities(self, state: SPaCEAltState) -> Array:
+        return softmax(value_at(self.beta, state.step) * self.potential(state), self.floor)
+
+    def check(self) -> None:
+        check_scheduled("beta", self.beta, low=0.0)
+        require_bounds(self.v_min, self.v_max)
+        if self.v_max is not None:
+            require_number("v_max", self.v_max, above=0.0)
+        require_number("floor", self.floor, at_least=0.0, at_most=1.0)
+        require_interval(self.n_pos)

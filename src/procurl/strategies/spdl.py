@@ -1,0 +1,70 @@
+"""SPDL: as close to uniform as the agent's performance allows."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from procurl.arrays import Array, namespace
+from procurl.checks import require_interval, require_number
+from procurl.evidence import Evidence
+from procurl.strategies.self_paced_step import self_paced_step
+from procurl.strategies.strategy import Strategy
+from procurl.success import keep_finite
+
+
+class SPDLState(NamedTuple):
+    """State of `SPDL`."""
+
+    log_probabilities: Array  # [n]
+    values: Array  # [n] the critic's latest values
+
+
+@dataclass(frozen=True)
+class SPDL(Strategy):
+    """Self-paced deep RL (Klink et al. 2021) on a pool; the problem is in `self_paced_step`.
+
+    The distribution starts uniform. While its expected value lies below the threshold it moves to
+    tasks of higher value; then as near to uniform as the threshold allows, each time by a KL
+    divergence of at most `max_kl`.
+
+    Args:
+        threshold: V_LB, the expected value to hold, on the scale of the critic's values.
+        max_kl: the step size; the paper's program has 0.5 on pointmass-s and 0.2 elsewhere.
+        full_step: move by the whole `max_kl` whenever the expected value is below the threshold,
+            as the solver of the paper's program mostly did.
+        n_pos: training steps between updates; None: after every policy update.
+    """
+
+    threshold: float = 0.5
+    max_kl: float = 0.2
+    full_step: bool = False
+    n_pos: int | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("values",)
+
+    def init(self, n: int) -> SPDLState:
+        return SPDLState(log_probabilities=np.full(n, -np.log(n)), values=np.zeros(n))
+
+    def update(self, state: SPDLState, evidence: Evidence) -> SPDLState:
+        values = keep_finite(evidence.values, state.values)
+        log_p = self_paced_step(
+            state.log_probabilities,
+            values,
+            self.threshold,
+            self.max_kl,
+            full_step=self.full_step,
+        )
+        return SPDLState(log_p.astype(state.log_probabilities.dtype), values)
+
+    def probabilities(self, state: SPDLState) -> Array:
+        xp = namespace(state.log_probabilities)
+        p = xp.exp(state.log_probabilities)
+        return p / xp.sum(p)
+
+    def check(self) -> None:
+        require_number("threshold", self.threshold)
+        require_number("max_kl", self.max_kl, above=0.0)
+        require_interval(self.n_pos)

@@ -1,0 +1,53 @@
+"""What a strategy is: settings, a state, and three pure functions over them."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from procurl.arrays import Array
+from procurl.evidence import Evidence
+from procurl.pool import TaskPool
+
+
+class Strategy(ABC):
+    """Decides how likely each task of a pool is to be played next.
+
+    Subclass it as a frozen dataclass whose fields are the settings; keep the state in a NamedTuple
+    of arrays. `init`, `update` and `probabilities` are pure and written against the array namespace
+    of their inputs (`procurl.arrays.namespace`), so that they run on NumPy and under JAX's `jit`
+    and `vmap`. Fields annotated with `float` are traced there and may be vmapped over; `int`, `str`
+    and `bool` fields are compiled in.
+    """
+
+    n_pos: int | None = None  # training steps between refreshes; None: after every policy update
+
+    @property
+    @abstractmethod
+    def needs(self) -> tuple[str, ...]:
+        """The fields of `Evidence` that `update` cannot do without."""
+
+    @abstractmethod
+    def init(self, n: int) -> Any:
+        """The state for a pool of `n` tasks before any evidence."""
+
+    @abstractmethod
+    def update(self, state: Any, evidence: Evidence) -> Any:
+        """The state after `evidence`. Non-finite entries keep what was known of their task."""
+
+    @abstractmethod
+    def probabilities(self, state: Any) -> Array:
+        """[n] how likely each task is to be played next; sums to 1."""
+
+    def check(self) -> None:
+        """Raise on a bad setting. Not called by the constructor: settings may be traced arrays."""
+
+    def bind(self, pool: TaskPool) -> Self:
+        """The same strategy with what it takes from the pool; most take nothing."""
+        return self
+
+    def estimated_success(self, state: Any) -> Array | None:
+        """[n] the probability of success that the strategy goes by, None if it uses none."""
+        return None
+
+    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
+        """Whether to refresh now; see `RolloutSuccess.due` for the arguments."""
+        return step - refreshed_at >= (self.n_pos or 0)
