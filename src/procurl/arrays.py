@@ -31,7 +31,8 @@ def softmax(logits: Array, floor: Array = 0.0) -> Array:
         floor: the share of the mass that is spread evenly, in [0, 1].
     """
     xp = namespace(logits, floor)
-    weights = xp.exp(logits - xp.max(logits))
+    # Not above 0: a compiler may fuse the caller's product into the difference, and round it apart.
+    weights = xp.exp(xp.minimum(logits - xp.max(logits), 0.0))
     return weights * ((1.0 - floor) / xp.sum(weights)) + floor / logits.shape[0]
 
 

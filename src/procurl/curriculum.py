@@ -204,7 +204,7 @@ def _leaves(state: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
         return {}
     if not hasattr(state, "_fields"):
         return {prefix: np.asarray(state)}
-    leaves = {}
+    leaves: dict[str, NDArray[Any]] = {}
     for name in state._fields:
         leaves |= _leaves(getattr(state, name), f"{prefix}.{name}" if prefix else name)
     return leaves

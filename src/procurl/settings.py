@@ -3,14 +3,13 @@
 import typing
 from dataclasses import Field, fields, is_dataclass, replace
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from procurl.checks import suggest
 from procurl.success import NoisySuccess
 
-Settings = TypeVar("Settings")
 COMPILED_IN = {int, str, bool, NoneType}
 
 
@@ -26,7 +25,8 @@ def traced_fields(kind: type) -> tuple[list[str], list[str]]:
     field is a number, an array or settings with fields of their own.
     """
     hints = typing.get_type_hints(kind)
-    traced, compiled = [], []
+    traced: list[str] = []
+    compiled: list[str] = []
     for field in fields(kind):
         kinds = set(typing.get_args(hints[field.name]) or (hints[field.name],))
         (compiled if kinds <= COMPILED_IN else traced).append(field.name)
@@ -55,7 +55,7 @@ def describe(owner: Any) -> Any:
     return owner
 
 
-def with_settings(name: str, owner: Settings, settings: dict[str, Any]) -> Settings:
+def with_settings(name: str, owner: Any, settings: dict[str, Any]) -> Any:
     """`owner` with `settings` replaced, wherever in it or its nested settings they belong.
 
     Args:

@@ -220,7 +220,7 @@ class OutcomeSuccess(Success):
         if evidence.values is not None:
             with np.errstate(invalid="ignore", over="ignore"):
                 new = normalise(evidence.values, self.v_min, self.v_max)
-            prior = keep_finite(xp.clip(new, 0.0, 1.0), state.prior)
+            prior = xp.clip(keep_finite(new, state.prior), 0.0, 1.0)
         step = xp.asarray(evidence.step, dtype=state.step.dtype)
         faded = self.decay ** ((step - state.step) / self.decay_steps)
         wins = (state.wins * faded + keep_finite(evidence.wins, 0 * prior)).astype(prior.dtype)

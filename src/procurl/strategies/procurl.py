@@ -1,7 +1,7 @@
 """ProCuRL: tasks that are neither too easy nor too hard for the agent as it is now."""
 
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 
@@ -28,9 +28,6 @@ class TopRollouts:
     v_max: float = 1.0
 
 
-Target: TypeAlias = float | Array | TopRollouts
-
-
 @dataclass(frozen=True)
 class ProCuRL(SuccessSoftmax):
     """P(s) ∝ exp(β · PoS(s) · (γ1 · PoS*(s) − γ2 · PoS(s))), Eqs. 2 to 4 and 7 of the paper.
@@ -48,7 +45,7 @@ class ProCuRL(SuccessSoftmax):
     beta: Scheduled = 20.0
     gamma1: float = 1.0
     gamma2: float = 1.0
-    p_star: Target = 1.0
+    p_star: Array | TopRollouts = 1.0
     floor: float = 0.0
 
     @property
@@ -58,7 +55,8 @@ class ProCuRL(SuccessSoftmax):
 
     def init(self, n: int) -> SuccessState:
         state = super().init(n)
-        return state._replace(p_star=np.zeros(n)) if self._estimates else state
+        estimated = isinstance(self.p_star, TopRollouts)
+        return state._replace(p_star=np.zeros(n)) if estimated else state
 
     def update(self, state: SuccessState, evidence: Evidence) -> SuccessState:
         state = super().update(state, evidence)
@@ -71,7 +69,8 @@ class ProCuRL(SuccessSoftmax):
 
     def potential(self, state: SuccessState) -> Array:
         success = self.estimated_success(state)
-        p_star = self.p_star if state.p_star is None else state.p_star
+        given = self.p_star if state.p_star is None else state.p_star
+        p_star = namespace(success, given).asarray(given)
         return success * (self.gamma1 * p_star - self.gamma2 * success)
 
     def check(self) -> None:
@@ -102,7 +101,3 @@ class ProCuRL(SuccessSoftmax):
                 f"{len(pool)}"
             )
         return replace(bound, p_star=np.asarray(self.p_star, dtype=float))
-
-    @property
-    def _estimates(self) -> bool:
-        return isinstance(self.p_star, TopRollouts)

@@ -54,12 +54,12 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
             f"strategy {name!r} is not known.{suggest(name, _DEFAULTS)} "
             f"Known strategies: {', '.join(_DEFAULTS)}"
         )
-    strategy = with_settings(name, _DEFAULTS[name](), settings)
+    strategy: Strategy = with_settings(name, _DEFAULTS[name](), settings)
     strategy.check()
     return strategy
 
 
-def register_strategy(name: str, default: Callable[[], Strategy]) -> None:
+def register_strategy(name: str, default: Callable[[], Any]) -> None:
     """Let `make_strategy` and the command line know a strategy of your own.
 
     Args:
@@ -70,7 +70,7 @@ def register_strategy(name: str, default: Callable[[], Strategy]) -> None:
     if name in _DEFAULTS:
         raise ValueError(f"strategy {name!r} is registered already; choose another name")
     strategy = default()
-    if not isinstance(strategy, Strategy) or not is_dataclass(strategy):
+    if not (isinstance(strategy, Strategy) and is_dataclass(type(strategy))):
         raise TypeError(
             f"strategy {name!r} must be a dataclass derived from procurl.Strategy, got {strategy!r}"
         )

@@ -1,0 +1,29 @@
+"""Evidence for tests: every field filled, from an explicit seed."""
+
+from typing import Any
+
+import numpy as np
+
+from procurl import Evidence
+
+
+def full_evidence(n: int, seed: int, step: int = 1024, **replaced: Any) -> Evidence:
+    """Evidence with every field random, values distinct in float32, and `replaced` put in."""
+    rng = np.random.default_rng(seed)
+
+    def distinct() -> Any:
+        return (rng.permutation(n) + rng.uniform(0.2, 0.8)) / n
+
+    played = rng.integers(0, 3, n)
+    wins = rng.binomial(played, 0.5)
+    return Evidence(
+        step=step,
+        values=distinct(),
+        rollout_success=distinct(),
+        wins=wins,
+        losses=played - wins,
+        score=distinct(),
+        played=played,
+        rollout_top=distinct(),
+        noise=rng.uniform(-1.0, 1.0, n),
+    )._replace(**replaced)
