@@ -28,6 +28,9 @@ def write_archive(
 ) -> None:
     """Write everything or nothing: a file that was there stays whole until the new one is."""
     stored = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in stored.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"array {name!r} cannot be stored: it holds Python objects")
     stored = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in stored.items()}
     index = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
     header = json.dumps({"meta": meta, "arrays": index}).encode()

@@ -1,0 +1,114 @@
+"""How long a curriculum takes on large pools, and how much memory it needs.
+
+    python benchmarks/pool_scale.py [--largest 10000000]
+
+One row per strategy and pool size: `observe` and the first `next` after it (which computes the
+distribution), in milliseconds on one core, the peak memory of both beyond the pool in bytes per
+task, and each time as a multiple of `numpy.sort` on as many numbers in the same run.
+"""
+
+import argparse
+import os
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import NamedTuple
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+import numpy as np
+
+from procurl import Curriculum, Evidence, Strategy, TaskPool, make_strategy
+
+STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "procurl-val": lambda: make_strategy("procurl-val"),
+    "procurl-val, range of the pool": lambda: make_strategy("procurl-val", v_min=None, v_max=None),
+    "procurl-env": lambda: make_strategy("procurl-env"),
+    "easy": lambda: make_strategy("easy"),
+    "hard": lambda: make_strategy("hard"),
+    "space-alt": lambda: make_strategy("space-alt"),
+    "procurl-argmax": lambda: make_strategy("procurl-argmax"),
+    "iid": lambda: make_strategy("iid"),
+    "space": lambda: make_strategy("space", kappa=64),
+    "plr": lambda: make_strategy("plr"),
+    "spdl": lambda: make_strategy("spdl"),
+    "procurl-out, 8 neighbours": lambda: make_strategy("procurl-out"),
+}
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    observe: float  # seconds
+    draw: float  # seconds
+    bind: float  # seconds, once: what the strategy takes from the pool
+    bytes_per_task: float
+
+
+def evidence(n: int, step: int) -> Evidence:
+    rng = np.random.default_rng(step)
+    values = rng.random(n)
+    played = rng.integers(0, 2, n).astype(float)
+    wins = played * (values > 0.5)
+    return Evidence(step, values, values, wins, played - wins, score=values, played=played)
+
+
+def measure(make: Callable[[], Strategy], pool: TaskPool, repeats: int) -> Row:
+    """The median of `repeats` refreshes; memory from one more, since tracing slows it down."""
+    start = time.perf_counter()
+    curriculum = Curriculum(make(), pool)
+    bind = time.perf_counter() - start
+    observe, draw = [], []
+    for i in range(repeats):
+        given = evidence(len(pool), 1024 * (i + 1))
+        start = time.perf_counter()
+        curriculum.observe(given)
+        middle = time.perf_counter()
+        curriculum.next(64)
+        observe.append(middle - start)
+        draw.append(time.perf_counter() - middle)
+    del curriculum
+    given = evidence(len(pool), 1024)
+    tracemalloc.start()
+    curriculum = Curriculum(make(), pool)
+    curriculum.observe(given)
+    curriculum.next(64)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return Row(float(np.median(observe)), float(np.median(draw)), bind, peak / len(pool))
+
+
+def sort_time(n: int) -> float:
+    numbers = np.random.default_rng(0).random(n)
+    start = time.perf_counter()
+    np.sort(numbers)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--largest", type=int, default=10**7, help="tasks in the largest pool")
+    largest: int = parser.parse_args().largest
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print(
+        f"{'tasks':>9}  {'strategy':32}{'observe ms':>11}{'next ms':>9}{'bytes/task':>11}"
+        f"{'observe/sort':>13}{'next/sort':>10}{'made in s':>10}"
+    )
+    n = 1000
+    while n <= largest:
+        pool = TaskPool(np.random.default_rng(1).random((n, 3)))
+        peer = sort_time(n)
+        for name, make in STRATEGIES.items():
+            row = measure(make, pool, repeats=5 if n <= 10**6 else 2)
+            print(
+                f"{n:>9}  {name:32}{1e3 * row.observe:>11.2f}{1e3 * row.draw:>9.2f}"
+                f"{row.bytes_per_task:>11.0f}{row.observe / peer:>13.2f}{row.draw / peer:>10.2f}"
+                f"{row.bind:>10.2f}",
+                flush=True,
+            )
+        n *= 10
+
+
+if __name__ == "__main__":
+    main()

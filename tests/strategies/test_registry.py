@@ -1,0 +1,120 @@
+"""Strategies by name, their settings, and a user's own."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from procurl import (
+    Curriculum,
+    Evidence,
+    NoisySuccess,
+    ProCuRL,
+    RolloutSuccess,
+    Strategy,
+    TaskPool,
+    make_strategy,
+    register_strategy,
+    strategy_names,
+)
+from procurl.settings import describe
+from procurl.strategies import registry
+
+
+@pytest.fixture
+def empty_slot(monkeypatch):
+    """The registry as it is, restored afterwards."""
+    monkeypatch.setattr(registry, "_DEFAULTS", dict(registry._DEFAULTS))
+
+
+def test_every_strategy_of_the_paper_has_its_name():
+    paper = "procurl-env procurl-env-2 procurl-env-4 procurl-val space space-alt spdl plr iid easy"
+    assert {*paper.split(), "hard", "procurl-out"} <= set(strategy_names())
+
+
+def test_settings_reach_the_strategy_and_the_estimate_inside():
+    strategy = make_strategy("procurl-env", beta=10, c_rollouts=5, n_pos=10240)
+    assert strategy == ProCuRL(success=RolloutSuccess(c_rollouts=5, n_pos=10240), beta=10)
+    argmax: Any = make_strategy("procurl-argmax", v_max=60.0, gamma2=0.6)
+    assert (argmax.strategy.success.v_max, argmax.strategy.gamma2) == (60.0, 0.6)
+
+
+def test_epsilon_adds_noise_to_the_estimate():
+    strategy: Any = make_strategy("procurl-val", epsilon=0.05, v_max=2.0)
+    assert isinstance(strategy.success, NoisySuccess)
+    assert strategy.success.epsilon == 0.05
+    assert strategy.success.success.v_max == 2.0
+
+
+def test_budgets_are_in_the_names():
+    for name, budget in (("procurl-env", None), ("procurl-env-2", 2.0), ("procurl-env-4", 4.0)):
+        strategy: Any = make_strategy(name)
+        assert strategy.success.budget == budget
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("procurl-vall", {}, "'procurl-vall' is not known. Did you mean 'procurl-val'?"),
+        ("nonsense", {}, "Known strategies: procurl-val"),
+        ("procurl-val", {"bta": 1}, "'bta' is not one of 'procurl-val'. Did you mean 'beta'?"),
+        ("procurl-val", {"c_rollouts": 5}, "'c_rollouts' is not one of 'procurl-val'"),
+        ("iid", {"beta": 5}, "Its settings: it has none"),
+        ("spdl", {"epsilon": 5}, "'epsilon' is not one of 'spdl'"),
+    ],
+)
+def test_unknown_names_are_answered_with_what_is_near(name, settings, message):
+    with pytest.raises(ValueError, match=message.replace("?", r"\?").replace(".", r"\.")):
+        make_strategy(name, **settings)
+
+
+class LeastPlayedState(NamedTuple):
+    played: Any  # [n] episodes so far
+
+
+@dataclass(frozen=True)
+class LeastPlayed(Strategy):
+    """P(s) ∝ 1 / (1 + episodes played on s)^power."""
+
+    power: float = 1.0
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("played",)
+
+    def init(self, n: int) -> LeastPlayedState:
+        return LeastPlayedState(np.zeros(n))
+
+    def update(self, state: LeastPlayedState, evidence: Evidence) -> LeastPlayedState:
+        return LeastPlayedState(state.played + evidence.played)
+
+    def probabilities(self, state: LeastPlayedState) -> Any:
+        weights = (1.0 + state.played) ** -self.power
+        return weights / weights.sum()
+
+
+def test_a_strategy_of_ones_own_works_like_the_others(empty_slot, tmp_path):
+    register_strategy("least-played", LeastPlayed)
+    assert "least-played" in strategy_names()
+    curriculum = Curriculum(make_strategy("least-played", power=2.0), TaskPool.from_seeds(2))
+    curriculum.observe(Evidence(10, played=[1, 0]))
+    assert curriculum.probabilities() == pytest.approx([0.2, 0.8])
+    curriculum.save(tmp_path / "state")
+    again = Curriculum(make_strategy("least-played", power=2.0), TaskPool.from_seeds(2))
+    assert again.load(tmp_path / "state").probabilities() == pytest.approx([0.2, 0.8])
+
+
+def test_registering_refuses_a_taken_name_and_what_is_no_strategy(empty_slot):
+    with pytest.raises(ValueError, match="'iid' is registered already"):
+        register_strategy("iid", LeastPlayed)
+    with pytest.raises(TypeError, match="must be a dataclass derived from procurl.Strategy"):
+        register_strategy("mine", dict)
+
+
+def test_a_description_is_plain_json_with_types():
+    described = describe(make_strategy("procurl-val", p_star=np.array([0.5, 1.0]), epsilon=0.1))
+    assert described["type"] == "ProCuRL"
+    assert described["p_star"] == [0.5, 1.0]
+    assert described["success"]["success"]["type"] == "CriticSuccess"
+    assert "kernel" not in describe(make_strategy("procurl-out"))["success"]

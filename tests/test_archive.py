@@ -1,0 +1,52 @@
+"""The archive: what was written comes back, and damage never goes unnoticed."""
+
+import numpy as np
+import pytest
+
+from procurl.archive import read_archive, write_archive
+
+ARRAYS = {
+    "doubles": np.linspace(0, 1, 7),
+    "flags": np.array([[True, False], [False, True]]),
+    "scalar": np.array(3, dtype=np.int32),
+    "nothing": np.zeros((0, 4), dtype=np.float32),
+    "big-endian": np.arange(3, dtype=">i8"),
+}
+META = {"step": 12, "name": "é", "rng": {"state": 2**127 + 1}}
+
+
+def test_everything_comes_back(tmp_path):
+    write_archive(tmp_path / "a", META, ARRAYS)
+    meta, arrays = read_archive(tmp_path / "a")
+    assert meta == META
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(arrays[name], array)
+        assert arrays[name].dtype == array.dtype.newbyteorder("<")
+        assert arrays[name].flags.writeable
+
+
+def test_every_altered_byte_is_noticed(tmp_path):
+    path = tmp_path / "a"
+    write_archive(path, META, ARRAYS)
+    whole = path.read_bytes()
+    for i in range(len(whole)):
+        path.write_bytes(whole[:i] + bytes([whole[i] ^ 0x10]) + whole[i + 1 :])
+        with pytest.raises(ValueError, match="damaged|checksum"):
+            read_archive(path)
+
+
+def test_every_truncation_is_noticed(tmp_path):
+    path = tmp_path / "a"
+    write_archive(path, META, ARRAYS)
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="damaged|checksum"):
+            read_archive(path)
+
+
+def test_objects_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="'objects' cannot be stored"):
+        write_archive(tmp_path / "a", {}, {"objects": np.array([object()])})
+    assert not list(tmp_path.iterdir())

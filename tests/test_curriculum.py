@@ -1,0 +1,199 @@
+"""The curriculum: drawing, observing, metrics, saving."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from procurl import Curriculum, Evidence, TaskPool, make_strategy
+
+
+def curriculum_over(n: int, name: str = "procurl-val", seed: int = 0, **settings) -> Curriculum:
+    return Curriculum(make_strategy(name, **settings), TaskPool.from_seeds(n), seed=seed)
+
+
+def test_draws_follow_the_probabilities():
+    """20,000 draws: every share within 4 standard deviations of its probability."""
+    curriculum = curriculum_over(5, beta=5.0)
+    curriculum.observe(Evidence(1024, values=[0.0, 0.2, 0.5, 0.8, 1.0]))
+    p = curriculum.probabilities()
+    shares = np.bincount(curriculum.next(20_000), minlength=5) / 20_000
+    assert (np.abs(shares - p) < 4 * np.sqrt(p * (1 - p) / 20_000)).all()
+
+
+def test_a_task_of_probability_zero_is_never_drawn():
+    curriculum = curriculum_over(4, "procurl-argmax")
+    curriculum.observe(Evidence(1024, values=[0.0, 0.5, 0.5, 0.0]))
+    assert set(curriculum.next(1000).tolist()) == {1, 2}
+
+
+def test_draws_do_not_depend_on_how_they_are_grouped():
+    one, two = curriculum_over(50, seed=7), curriculum_over(50, seed=7)
+    assert one.next(6).tolist() == [int(two.next()[0]) for _ in range(6)]
+
+
+def test_choices_are_the_same_in_another_process():
+    code = (
+        "import json; from tests.test_curriculum import picks; print(json.dumps(picks('spdl', 5)))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert json.loads(printed) == picks("spdl", 5)
+
+
+def picks(name: str, seed: int) -> list[int]:
+    curriculum = curriculum_over(30, name, seed)
+    picked = []
+    for i in range(5):
+        values = np.random.default_rng(i).random(30)
+        curriculum.observe(Evidence(1024 * (i + 1), values=values))
+        picked += curriculum.next(20).tolist()
+    return picked
+
+
+def test_choices_are_the_same_on_every_machine():
+    """Written down once; a change here breaks everybody's repeatable runs."""
+    curriculum = curriculum_over(10, seed=0)
+    assert curriculum.next(8).tolist() == [6, 2, 0, 0, 8, 9, 6, 7]
+    curriculum.observe(Evidence(1024, values=np.arange(10) / 10))
+    assert curriculum.next(8).tolist() == [5, 7, 6, 1, 7, 2, 6, 4]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "message"),
+    [
+        (Evidence(1024), "evidence.values is missing: ProCuRL cannot decide without it"),
+        (Evidence(1024, values=[0.1, 0.2]), r"each of the 3 tasks, got shape \(2,\)"),
+        (Evidence(1024, values=[0.1, np.nan, 0.2]), "finite, got nan for task 1"),
+        (Evidence(1024, values=[0.1, 0.3, np.inf]), "finite, got inf for task 2"),
+        (Evidence(-1, values=[0.1, 0.3, 0.2]), "evidence.step must be"),
+        (Evidence(np.nan, values=[0.1, 0.3, 0.2]), "evidence.step must be"),
+        (Evidence(1024, values=[0.1, 0.3, 0.2], wins=[1, -1, 0]), "wins must not be negative"),
+    ],
+)
+def test_bad_evidence_raises_and_nothing_is_lost(evidence, message):
+    curriculum = curriculum_over(3)
+    curriculum.observe(Evidence(0, values=[0.2, 0.5, 0.9]))
+    before = curriculum.probabilities()
+    with pytest.raises(ValueError, match=message):
+        curriculum.observe(evidence)
+    np.testing.assert_array_equal(curriculum.probabilities(), before)
+    assert curriculum.step == 0
+    curriculum.observe(Evidence(1024, values=[0.2, 0.5, 0.9]))
+
+
+def test_evidence_of_the_wrong_type_is_named():
+    curriculum = curriculum_over(3)
+    with pytest.raises(TypeError, match="evidence must be procurl.Evidence, got dict"):
+        curriculum.observe({"values": [0, 0, 0]})
+    with pytest.raises(TypeError, match="evidence.values must be 3 numbers"):
+        curriculum.observe(Evidence(0, values=["a", "b", "c"]))
+
+
+def test_time_does_not_run_backwards():
+    curriculum = curriculum_over(2)
+    curriculum.observe(Evidence(2048, values=[0.5, 0.5]))
+    with pytest.raises(ValueError, match="evidence.step must be a finite number at least 2048"):
+        curriculum.observe(Evidence(1024, values=[0.5, 0.5]))
+
+
+def test_a_task_that_was_not_played_needs_no_score():
+    curriculum = curriculum_over(2, "plr")
+    curriculum.observe(Evidence(1024, score=[0.5, np.nan], played=[1, 0]))
+    with pytest.raises(ValueError, match="evidence.score must be finite, got nan for task 1"):
+        curriculum.observe(Evidence(2048, score=[0.5, np.nan], played=[1, 1]))
+
+
+def test_noise_comes_from_the_curriculum_when_it_is_not_given():
+    def success(seed: int):
+        curriculum = curriculum_over(4, seed=seed, epsilon=0.3)
+        curriculum.observe(Evidence(1024, values=[0.5] * 4))
+        return curriculum.success()
+
+    assert (np.abs(success(1) - 0.5) <= 0.3).all()
+    assert len(set(success(1))) == 4
+    np.testing.assert_array_equal(success(1), success(1))
+
+
+def test_metrics_by_hand():
+    """Probabilities ½, ½, 0: entropy ln 2, two effective tasks."""
+    curriculum = curriculum_over(3, "procurl-argmax")
+    curriculum.observe(Evidence(1024, values=[0.5, 0.5, 0.2]))
+    metrics = curriculum.metrics(top=2)
+    assert metrics.entropy == pytest.approx(np.log(2))
+    assert metrics.effective_tasks == pytest.approx(2.0)
+    assert metrics.mean_success == pytest.approx(0.4)
+    assert metrics.most_likely.tolist() == [0, 1]
+    assert metrics.least_likely.tolist() == [2, 0]
+    assert curriculum_over(3, "iid").metrics().mean_success is None
+
+
+def test_metrics_name_at_most_the_whole_pool():
+    assert curriculum_over(3).metrics(top=10).most_likely.tolist() == [0, 1, 2]
+
+
+def test_state_dict_is_plain_data_and_a_copy():
+    curriculum = curriculum_over(3)
+    curriculum.observe(Evidence(1024, values=[0.2, 0.5, 0.9]))
+    saved = curriculum.state_dict()
+    before = curriculum.probabilities()
+    arrays = saved.pop("state")
+    json.dumps(saved)
+    for array in arrays.values():
+        array[...] = 0.0
+    np.testing.assert_array_equal(curriculum.probabilities(), before)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (lambda: curriculum_over(3, beta=5.0), "strategy.beta = 20.0, this one has 5.0"),
+        (lambda: curriculum_over(3, "easy"), "strategy.type = 'ProCuRL', this one has 'Easy'"),
+        (lambda: curriculum_over(3, v_max=2.0), "strategy.success.v_max = 1.0"),
+        (lambda: curriculum_over(4), "pool.tasks = 3, this one has 4"),
+        (
+            lambda: Curriculum(make_strategy("procurl-val"), TaskPool(["a", "b", "c"])),
+            "pool.fingerprint",
+        ),
+    ],
+)
+def test_saved_state_goes_only_into_the_same_curriculum(tmp_path, other, message):
+    curriculum_over(3).save(tmp_path / "state")
+    target = other()
+    before = target.state_dict()
+    with pytest.raises(ValueError, match=message) as caught:
+        target.load(tmp_path / "state")
+    assert str(tmp_path / "state") in str(caught.value)
+    assert target.state_dict()["rng"] == before["rng"]
+
+
+def test_saving_replaces_a_file_only_when_the_new_one_is_whole(tmp_path, monkeypatch):
+    curriculum = curriculum_over(3)
+    path = tmp_path / "state"
+    curriculum.save(path)
+    first = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    curriculum.next()
+    with pytest.raises(OSError, match="no space left"):
+        curriculum.save(path)
+    assert path.read_bytes() == first
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bad_arguments_are_named():
+    pool = TaskPool.from_seeds(3)
+    with pytest.raises(TypeError, match="strategy must be a Strategy"):
+        Curriculum("procurl-val", pool)
+    with pytest.raises(TypeError, match="pool must be a TaskPool, got list"):
+        Curriculum(make_strategy("iid"), [1, 2])
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):
+        Curriculum(make_strategy("iid"), pool, seed=-1)
+    with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
+        Curriculum(make_strategy("iid"), pool).next(0)

@@ -1,0 +1,212 @@
+"""Pools: what they hold, what they refuse, and their CSV form."""
+
+import numpy as np
+import pytest
+
+from procurl import TaskPool
+
+
+def write(path, text: str):
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_contexts_have_names_rows_and_no_way_to_change_them():
+    given = np.array([[1, 2], [3, 4], [5, 6]])
+    pool = TaskPool(given, names=["x", "y"], features={"size": [1, 2, 3]})
+    given[0, 0] = 99
+    assert len(pool) == 3
+    assert pool[1].tolist() == [3.0, 4.0]
+    assert pool[0].tolist() == [1.0, 2.0]
+    assert pool.names == ("x", "y")
+    assert pool.features["size"].tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match="read-only"):
+        pool.contexts[0, 0] = 7.0
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [[{"a": 1}, {"a": 2}], ["maze", "cave"], [("a", 1), ("b", 2)], [[1], [1, 2]], [3, 5]],
+)
+def test_anything_that_is_no_matrix_of_numbers_is_opaque(tasks):
+    pool = TaskPool(tasks)
+    assert pool.contexts is None
+    assert [pool[i] for i in range(len(pool))] == tasks
+
+
+def test_lists_of_equally_long_rows_are_contexts():
+    pool = TaskPool([[1, 2.5], (3, 4)])
+    assert pool.contexts is not None
+    assert pool.contexts.tolist() == [[1.0, 2.5], [3.0, 4.0]]
+    assert pool.names == ("context_0", "context_1")
+
+
+def test_seeds_by_number_or_by_name():
+    assert TaskPool.from_seeds(3).seeds.tolist() == [0, 1, 2]
+    pool = TaskPool.from_seeds([7, 2])
+    assert (pool[0], len(pool), pool.contexts) == (7, 2, None)
+    assert repr(pool) == "TaskPool(2 seeds)"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TaskPool([]), "tasks is empty"),
+        (lambda: TaskPool(np.zeros((0, 2))), "tasks is empty"),
+        (lambda: TaskPool(np.zeros(4)), r"shape \[n, d\].*got \[4\]"),
+        (lambda: TaskPool([0.5, 0.7]), r"contexts\[:, None\]"),
+        (lambda: TaskPool(np.zeros((2, 2, 2))), r"got \[2, 2, 2\]"),
+        (lambda: TaskPool([[0.0], [np.nan]]), "finite, got nan at task 1, column 0"),
+        (lambda: TaskPool([[0.0]], names=["a", "b"]), "names must name the 1 context columns"),
+        (lambda: TaskPool([[0.0, 1.0]], names=["a", "a"]), "names must differ"),
+        (lambda: TaskPool([[0.0]], features={"f": [1.0, 2.0]}), "feature 'f' must hold 1 numbers"),
+        (lambda: TaskPool([[0.0]], features={"f": [np.inf]}), "feature 'f' must be finite"),
+        (lambda: TaskPool([[0.0], [1.0]], labels=["a", "a"]), "2 different labels, got 1"),
+        (lambda: TaskPool.from_seeds(0), "seeds must be an integer of at least 1, got 0"),
+        (lambda: TaskPool.from_seeds([1, -1]), "every seed must be an integer of at least 0"),
+        (lambda: TaskPool.from_seeds([1, 1]), "seeds has duplicates"),
+    ],
+)
+def test_bad_tasks_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_what_is_no_sequence_is_refused():
+    with pytest.raises(TypeError, match="tasks must be contexts"):
+        TaskPool("maze")
+    with pytest.raises(TypeError, match="got int"):
+        TaskPool(5)
+
+
+def test_task_ids_are_checked():
+    with pytest.raises(IndexError, match="task must be from 0 to 1, got 2"):
+        TaskPool(["a", "b"])[2]
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        TaskPool(np.arange(20.0).reshape(10, 2), features={"f": range(10)}),
+        TaskPool.from_seeds(range(5, 15)),
+        TaskPool([f"level {i}" for i in range(10)]),
+    ],
+    ids=["contexts", "seeds", "opaque"],
+)
+def test_split_is_disjoint_complete_and_repeatable(pool):
+    first, second = pool.split(0.7, seed=3)
+    assert (len(first), len(second)) == (7, 3)
+    again, _ = pool.split(0.7, seed=3)
+    assert again.fingerprint == first.fingerprint
+    assert pool.split(0.7, seed=4)[0].fingerprint != first.fingerprint
+    both = sorted(str(pool_half[i]) for pool_half in (first, second) for i in range(len(pool_half)))
+    assert both == sorted(str(pool[i]) for i in range(10))
+    assert type(first[0]) is type(pool[0])
+
+
+def test_split_refuses_an_empty_half():
+    with pytest.raises(ValueError, match="leaves one of the two pools empty"):
+        TaskPool.from_seeds(3).split(0.01)
+    with pytest.raises(ValueError, match="fraction must be"):
+        TaskPool.from_seeds(3).split(1.5)
+
+
+@pytest.mark.parametrize("tasks", [[], [0, 0], [5], [-1], [0.5]])
+def test_subset_refuses_what_names_no_tasks(tasks):
+    with pytest.raises(ValueError, match="tasks"):
+        TaskPool.from_seeds(3).subset(tasks)
+
+
+def test_fingerprints_tell_pools_apart():
+    pools = [
+        TaskPool([[0.0, 1.0]]),
+        TaskPool([[0.0], [1.0]]),
+        TaskPool([[0.0, 2.0]]),
+        TaskPool([[0.0, 1.0]], names=["x", "y"]),
+        TaskPool.from_seeds(2),
+        TaskPool(["a", "b"]),
+        TaskPool([{"a": 1}, {"a": 2}]),
+    ]
+    assert len({pool.fingerprint for pool in pools}) == len(pools)
+    assert TaskPool([object(), object()]).fingerprint == TaskPool([object(), object()]).fingerprint
+
+
+def test_csv_reads_back_to_the_bit(tmp_path):
+    contexts = np.random.default_rng(0).normal(size=(50, 3)) * [1e-300, 1.0, 1e300]
+    pool = TaskPool(
+        contexts, names=["a", "b c", "d,e"], features={"f": np.arange(50)}, labels=range(100, 150)
+    )
+    pool.to_csv(tmp_path / "pool.csv")
+    again = TaskPool.from_csv(tmp_path / "pool.csv")
+    np.testing.assert_array_equal(again.contexts, contexts)
+    assert again.names == ("a", "b c", "d,e")
+    assert again.labels == tuple(str(i) for i in range(100, 150))
+    assert again.features["f"].tolist() == list(range(50))
+    assert again.fingerprint == pool.fingerprint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n1,2\n3,4\n",
+        "id,x,y\n0,1,2\n1,3,4\n",
+        "ID,x,y\r\n7,1,2\r\n8,3,4\r\n",
+        '"ID,x,y"\n0,1,2\n1,3,4\n',
+        '"ID","x","y"\n"a","1","2"\n"b","3","4"\n',
+        "\ufeffID,x,y\n0,1,2\n\n1,3,4\n\n",
+        "x, y, id\n 1, 2, a\n 3, 4, b",
+    ],
+)
+def test_csv_files_from_the_wild_load(tmp_path, text):
+    pool = TaskPool.from_csv(write(tmp_path / "pool.csv", text))
+    assert pool.names == ("x", "y")
+    assert pool.contexts is not None
+    assert pool.contexts.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("\n\n", "the file is empty"),
+        ("x,y\n", "row 1: there is no task below the header row"),
+        ("1,2\n3,4\n", "row 1, column 1: a header row with column names is needed, found '1'"),
+        ("x,\n1,2\n", "row 1, column 2: the header names no column here"),
+        ("x,x\n1,2\n", "row 1, column 2: the name 'x' stands twice"),
+        ("id,ID,x\n1,2,3\n", "row 1, column 2: the name 'ID' stands twice"),
+        ("x,y\n1,2\n3\n", "row 3, column 'y': the header names 2 columns, this row has 1"),
+        ("x,y\n1,2,3\n", "row 2, column 3: the header names 2 columns, this row has 3"),
+        ("x,y\n1,2\n\n3,up\n", "row 4, column 'y': 'up' is not a number"),
+        ("x,y\n1,\n", "row 2, column 'y': '' is not a number"),
+        ("x,y\n1,nan\n", "row 2, column 'y': 'nan' is not finite"),
+        ("x,y\n-inf,1\n", "row 2, column 'x': '-inf' is not finite"),
+        ("x,y\n1e999,1\n", "row 2, column 'x': '1e999' is not finite"),
+        ("x,y\n1_0,1\n", "row 2, column 'x': '1_0' is not a number"),
+        ("id,x\na,1\nb,2\na,3\n", "row 4, column 'id': id 'a' is already that of row 2"),
+        ("id,x\n,1\n", "row 2, column 'id': the id is empty"),
+        ("id\n1\n", "row 1: there is no context column"),
+        ("id,feature:f\n1,2\n", "row 1: there is no context column"),
+        ('x,y\n"1,2\n', "row 2"),
+    ],
+)
+def test_malformed_csv_gives_file_row_and_column(tmp_path, text, message):
+    path = write(tmp_path / "bad.csv", text)
+    with pytest.raises(ValueError, match=message) as caught:
+        TaskPool.from_csv(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "pool.csv"
+    path.write_bytes(b"\xff\xfe\x00x")
+    with pytest.raises(ValueError, match="not UTF-8"):
+        TaskPool.from_csv(path)
+    with pytest.raises(FileNotFoundError):
+        TaskPool.from_csv(tmp_path / "missing.csv")
+
+
+def test_only_contexts_go_to_csv(tmp_path):
+    with pytest.raises(ValueError, match="only a pool of contexts can be written as CSV"):
+        TaskPool.from_seeds(3).to_csv(tmp_path / "pool.csv")
+    assert not (tmp_path / "pool.csv").exists()

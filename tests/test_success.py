@@ -1,0 +1,165 @@
+"""Success estimates worked by hand."""
+
+import numpy as np
+import pytest
+
+from procurl import (
+    CriticSuccess,
+    Evidence,
+    NoisySuccess,
+    OutcomeSuccess,
+    RolloutSuccess,
+    TaskPool,
+)
+from procurl.neighbours import nearest_neighbours
+from procurl.success import normalise, success_probability
+
+
+def probability(success, **evidence) -> list[float]:
+    given = {name: np.asarray(value, dtype=float) for name, value in evidence.items()}
+    n = len(next(iter(given.values())))
+    state = success.update(success.init(n), Evidence(1024, **given))
+    return success_probability(success, state).tolist()
+
+
+def test_critic_values_of_binary_rewards_are_clipped():
+    assert probability(CriticSuccess(), values=[-0.2, 0.4, 1.3]) == [0.0, 0.4, 1.0]
+
+
+def test_critic_values_are_normalised_by_given_bounds():
+    """(V − 0)/60."""
+    assert probability(CriticSuccess(v_max=60.0), values=[-3, 15, 90]) == [0.0, 0.25, 1.0]
+
+
+def test_critic_values_are_normalised_by_the_pool():
+    """From −2 to 6: (V + 2)/8."""
+    success = CriticSuccess(v_min=None, v_max=None)
+    assert probability(success, values=[-2, 0, 6]) == [0.0, 0.25, 1.0]
+
+
+@pytest.mark.parametrize("bounds", [(None, None), (5.0, 5.0)])
+def test_a_zero_range_gives_zero_everywhere(bounds):
+    assert normalise(np.full(3, 5.0), *bounds).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_before_the_first_evidence_success_is_zero():
+    for success in (CriticSuccess(), RolloutSuccess(), OutcomeSuccess()):
+        assert success_probability(success, success.init(2)).tolist() == [0.0, 0.0]
+
+
+def test_rollouts_give_the_rate_or_the_normalised_return():
+    assert probability(RolloutSuccess(), rollout_success=[0.05, 0.95]) == [0.05, 0.95]
+    dense = RolloutSuccess(v_min=0.0, v_max=300.0)
+    assert probability(dense, rollout_success=[150.0, 600.0]) == [0.5, 1.0]
+
+
+def test_rollouts_are_due_every_n_pos_steps():
+    success = RolloutSuccess(n_pos=5120)
+    assert not success.due(step=5119, refreshed_at=0, teacher_steps=0, cost=1e9)
+    assert success.due(step=5120, refreshed_at=0, teacher_steps=1e9, cost=1e9)
+
+
+def test_a_budget_stretches_the_interval_until_it_can_pay():
+    """Budget 2: the teacher may use as many steps as training. 80,000 spent and 80,000 to pay."""
+    success = RolloutSuccess(n_pos=5120, budget=2.0)
+    assert not success.due(step=159_999, refreshed_at=80_000, teacher_steps=80_000, cost=80_000)
+    assert success.due(step=160_000, refreshed_at=80_000, teacher_steps=80_000, cost=80_000)
+    runs = success.due(np.full(2, 160_000), np.zeros(2), np.array([0, 1e6]), np.full(2, 80_000))
+    assert runs.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("budget", [2.0, 4.0])
+def test_a_budget_is_nearly_used_and_never_passed(budget):
+    success = RolloutSuccess(n_pos=5120, budget=budget)
+    rng = np.random.default_rng(0)
+    teacher_steps, refreshed_at, cost = 0, 0, 200_000
+    for step in range(1024, 1_000_001, 1024):
+        if success.due(step, refreshed_at, teacher_steps, cost):
+            cost = int(rng.integers(60_000, 100_000))
+            teacher_steps, refreshed_at = teacher_steps + cost, step
+    total = (1_000_000 + teacher_steps) / 1_000_000
+    assert budget - 0.11 <= total <= budget + 0.05
+
+
+def test_outcomes_weigh_wins_and_losses_against_the_prior():
+    """No sharing, a = 1: (3 + 0.5)/(3 + 1 + 1) with prior 0.5, (0 + 0.2)/(0 + 1 + 1) with 0.2.
+
+    An unplayed task keeps its prior.
+    """
+    success = OutcomeSuccess()
+    wins, losses = [3, 0, 0], [1, 1, 0]
+    assert probability(success, wins=wins, losses=losses) == pytest.approx([0.7, 0.25, 0.5])
+    with_critic = probability(success, wins=wins, losses=losses, values=[0.5, 0.2, 0.9])
+    assert with_critic == pytest.approx([0.7, 0.1, 0.9])
+
+
+def test_outcomes_fade_by_the_factor_per_decay_steps():
+    """After 2048 steps 4 wins count as 4·0.81 = 3.24: (3.24 + 0.5)/(3.24 + 1) = 0.882075."""
+    success = OutcomeSuccess(decay=0.9, decay_steps=1024.0)
+    state = success.init(1)
+    state = success.update(state, Evidence(1000, wins=np.array([4.0]), losses=np.array([0.0])))
+    state = success.update(state, Evidence(3048, wins=np.array([0.0]), losses=np.array([0.0])))
+    assert state.wins == pytest.approx([3.24])
+    assert state.estimate == pytest.approx([0.882075], abs=1e-6)
+
+
+def test_outcomes_are_shared_with_near_tasks():
+    """Contexts 0, 0.1 and 1; bandwidth 0.1: weight e^−½ = 0.606531 between the first two.
+
+    One win on the first task: the second has (0.606531 + 0.5)/(0.606531 + 1) = 0.688770.
+    """
+    success = OutcomeSuccess(neighbours=2).bind(TaskPool([[0.0], [0.1], [1.0]]))
+    p = probability(success, wins=[1, 0, 0], losses=[0, 0, 0])
+    assert p == pytest.approx([0.75, 0.688770, 0.5], abs=1e-6)
+
+
+def test_opaque_tasks_share_nothing():
+    success = OutcomeSuccess().bind(TaskPool(["a", "b"]))
+    assert probability(success, wins=[1, 0], losses=[0, 0]) == pytest.approx([0.75, 0.5])
+
+
+def test_returns_become_wins_and_losses():
+    """Returns 0, 15 and 90 between 0 and 60 count as 0, 0.25 and 1 win."""
+    wins, losses = OutcomeSuccess(v_max=60.0).outcomes(np.array([0.0, 15.0, 90.0]))
+    assert wins.tolist() == [0.0, 0.25, 1.0]
+    assert losses.tolist() == [1.0, 0.75, 0.0]
+    by_pool = OutcomeSuccess(v_min=None, v_max=None)
+    wins, _ = by_pool.outcomes(np.array([3.0]), values=np.array([2.0, 6.0]))
+    assert wins.tolist() == [0.25]
+
+
+def test_neighbours_are_the_nearest_after_scaling_each_column():
+    """The second column spans 1000 times the first, and a constant third counts for nothing."""
+    contexts = np.array([[0.0, 0.0, 7.0], [1.0, 0.0, 7.0], [0.0, 100.0, 7.0], [1.0, 1000.0, 7.0]])
+    near = nearest_neighbours(contexts, k=2, bandwidth=0.1)
+    assert near.tasks[:, 0].tolist() == [0, 1, 2, 3]
+    assert near.tasks[:3, 1].tolist() == [2, 0, 0]
+    assert near.weights[0].tolist() == pytest.approx([1.0, np.exp(-0.5)], abs=1e-6)
+
+
+def test_a_pool_smaller_than_the_neighbourhood_keeps_all_tasks():
+    assert nearest_neighbours(np.zeros((1, 2)), k=8, bandwidth=0.1).tasks.tolist() == [[0]]
+
+
+def test_noise_is_added_after_normalising_and_before_clipping():
+    """0.2·noise on 0.5, −0.1 and 1.5: the clip comes last."""
+    success = NoisySuccess(CriticSuccess(), epsilon=0.2)
+    p = probability(success, values=[0.5, -0.1, 1.5], noise=[-1.0, 1.0, -0.5])
+    assert p == pytest.approx([0.3, 0.1, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("success", "message"),
+    [
+        (RolloutSuccess(c_rollouts=0), "c_rollouts must be an integer of at least 1, got 0"),
+        (RolloutSuccess(budget=1.0), "budget must be a finite number above 1, got 1.0"),
+        (OutcomeSuccess(decay=0.0), "decay must be"),
+        (OutcomeSuccess(bandwidth=-1.0), "bandwidth must be"),
+        (OutcomeSuccess(prior_weight=0.0), "prior_weight must be"),
+        (OutcomeSuccess(neighbours=0), "neighbours must be"),
+        (NoisySuccess(CriticSuccess(n_pos=-1)), "n_pos must be"),
+    ],
+)
+def test_bad_settings_are_named(success, message):
+    with pytest.raises(ValueError, match=message):
+        success.check()
