@@ -41,6 +41,14 @@ def test_lists_of_equally_long_rows_are_contexts():
     assert pool.names == ("context_0", "context_1")
 
 
+def test_objects_that_look_like_contexts_can_stay_opaque():
+    pool = TaskPool.from_objects([(1, 2), (3, 4)], features={"f": [5, 6]})
+    assert pool.contexts is None
+    assert pool[1] == (3, 4)
+    assert pool.subset([1])[0] == (3, 4)
+    assert pool.subset([1]).contexts is None
+
+
 def test_seeds_by_number_or_by_name():
     assert TaskPool.from_seeds(3).seeds.tolist() == [0, 1, 2]
     pool = TaskPool.from_seeds([7, 2])

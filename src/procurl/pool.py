@@ -45,15 +45,42 @@ class TaskPool:
         labels: Sequence[str] | None = None,
     ) -> None:
         contexts = _as_contexts(tasks)
+        objects = None if contexts is not None else tuple(tasks)
+        self._fill(contexts, objects, names, features, labels)
+
+    def _fill(
+        self,
+        contexts: Matrix | None,
+        objects: tuple[Any, ...] | None,
+        names: Sequence[str] | None = None,
+        features: Mapping[str, Any] | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
         self.contexts: Matrix | None = contexts  # [n, d], None for seeds and opaque tasks
         self.seeds: Seeds | None = None  # [n], None unless made by `from_seeds`
-        self._objects: tuple[Any, ...] | None = None if contexts is not None else tuple(tasks)
-        self._n = len(contexts) if contexts is not None else len(self._objects or ())
+        self._objects = objects
+        self._n = len(contexts) if contexts is not None else len(objects or ())
         if self._n == 0:
             raise ValueError("tasks is empty: a pool needs at least one task")
         self.names: tuple[str, ...] = _checked_names(names, contexts)
         self.features: dict[str, Matrix] = _checked_features(features or {}, self._n)
         self.labels: tuple[str, ...] | None = _checked_labels(labels, self._n)
+
+    @classmethod
+    def from_objects(
+        cls,
+        tasks: Iterable[Any],
+        *,
+        features: Mapping[str, Any] | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> Self:
+        """A pool of opaque tasks, even where they look like rows of numbers.
+
+        Contexts say which tasks are near each other; take this where the numbers do not.
+        """
+        pool = cls.__new__(cls)
+        pool._fill(None, tuple(tasks), features=features, labels=labels)
+        return pool
 
     @classmethod
     def from_seeds(
@@ -73,7 +100,7 @@ class TaskPool:
             require_whole("every seed", seed, at_least=0)
         if len(set(listed)) < len(listed):
             raise ValueError("seeds has duplicates: two tasks of a pool cannot be the same")
-        pool = cls([int(seed) for seed in listed], features=features)
+        pool = cls.from_objects([int(seed) for seed in listed], features=features)
         pool.seeds = _frozen(np.asarray(listed, dtype=np.int64))
         return pool
 
@@ -133,7 +160,8 @@ class TaskPool:
         if self.contexts is not None:
             names = self.names
             return type(self)(self.contexts[chosen], names=names, features=features, labels=labels)
-        return type(self)([self[int(i)] for i in chosen], features=features, labels=labels)
+        objects = [self[int(i)] for i in chosen]
+        return self.from_objects(objects, features=features, labels=labels)
 
     def split(self, fraction: float, seed: int = 0) -> tuple[Self, Self]:
         """Two disjoint pools drawn at random: `fraction` of the tasks, and the rest."""

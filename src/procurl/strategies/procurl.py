@@ -30,7 +30,7 @@ class TopRollouts:
 
 @dataclass(frozen=True)
 class ProCuRL(SuccessSoftmax):
-    """P(s) ∝ exp(β · PoS(s) · (γ1 · PoS*(s) − γ2 · PoS(s))), Eqs. 2 to 4 and 7 of the paper.
+    """P(s) ∝ exp(β · PoS(s) · (γ1 · PoS*(s) − γ2 · PoS(s))), Eqs. 4 to 7 of the paper.
 
     Args:
         success: where PoS comes from; the critic makes this ProCuRL-val, rollouts ProCuRL-env.

@@ -31,7 +31,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def update(self, state: Any, evidence: Evidence) -> Any:
-        """The state after `evidence`. Non-finite entries keep what was known of their task."""
+        """The state after `evidence`, whose arrays belong to the engine: copy what you keep.
+
+        Non-finite entries keep what was known of their task.
+        """
 
     @abstractmethod
     def probabilities(self, state: Any) -> Array:
