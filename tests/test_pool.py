@@ -90,6 +90,8 @@ def test_what_is_no_sequence_is_refused():
 def test_task_ids_are_checked():
     with pytest.raises(IndexError, match="task must be from 0 to 1, got 2"):
         TaskPool(["a", "b"])[2]
+    with pytest.raises(TypeError, match="task must be an integer from 0 to 1, got 'a'"):
+        TaskPool(["a", "b"])["a"]
 
 
 @pytest.mark.parametrize(
@@ -212,6 +214,30 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
         TaskPool.from_csv(path)
     with pytest.raises(FileNotFoundError):
         TaskPool.from_csv(tmp_path / "missing.csv")
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        TaskPool([[1.0]], names=["id"]),
+        TaskPool([[1.0]], names=["7"]),
+        TaskPool([[1.0]], names=[" x"]),
+        TaskPool([[1.0]], names=[""]),
+        TaskPool([[1.0]], names=["feature:x"]),
+        TaskPool([[1.0]], labels=["a "]),
+        TaskPool([[1.0]], labels=[""]),
+    ],
+    ids=str,
+)
+def test_what_would_not_be_read_back_is_not_written(tmp_path, pool):
+    with pytest.raises(ValueError, match="would not be read back|would be read as a feature"):
+        pool.to_csv(tmp_path / "pool.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_labels_may_span_lines(tmp_path):
+    TaskPool([[1.0], [2.0]], labels=["a\nb", 'c"d']).to_csv(tmp_path / "pool.csv")
+    assert TaskPool.from_csv(tmp_path / "pool.csv").labels == ("a\nb", 'c"d')
 
 
 def test_only_contexts_go_to_csv(tmp_path):

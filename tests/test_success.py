@@ -120,11 +120,12 @@ def test_opaque_tasks_share_nothing():
 
 def test_returns_become_wins_and_losses():
     """Returns 0, 15 and 90 between 0 and 60 count as 0, 0.25 and 1 win."""
-    wins, losses = OutcomeSuccess(v_max=60.0).outcomes(np.array([0.0, 15.0, 90.0]))
+    pool_values = np.array([2.0, 6.0])
+    wins, losses = OutcomeSuccess(v_max=60.0).outcomes(np.array([0.0, 15.0, 90.0]), pool_values)
     assert wins.tolist() == [0.0, 0.25, 1.0]
     assert losses.tolist() == [1.0, 0.75, 0.0]
     by_pool = OutcomeSuccess(v_min=None, v_max=None)
-    wins, _ = by_pool.outcomes(np.array([3.0]), values=np.array([2.0, 6.0]))
+    wins, _ = by_pool.outcomes(np.array([3.0]), values=pool_values)
     assert wins.tolist() == [0.25]
 
 

@@ -42,6 +42,12 @@ def require_interval(n_pos: int | None) -> None:
         require_whole("n_pos", n_pos, at_least=1)
 
 
+def require_flag(argument: str, value: object) -> None:
+    """Raise unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{argument} must be True or False, got {value!r}")
+
+
 def require_choice(argument: str, value: object, choices: Collection[str]) -> None:
     """Raise unless `value` is one of `choices`."""
     if value not in choices:

@@ -124,6 +124,9 @@ class TaskPool:
             )
         labels = self.labels or tuple(str(i) for i in range(len(self)))
         columns = {name: self.contexts[:, j] for j, name in enumerate(self.names)}
+        for name in self.names:
+            if name.startswith(FEATURE_PREFIX):
+                raise ValueError(f"{path}: a context named {name!r} would be read as a feature")
         columns |= {FEATURE_PREFIX + name: column for name, column in self.features.items()}
         write_table(path, labels, columns)
 
@@ -132,6 +135,8 @@ class TaskPool:
 
     def __getitem__(self, task: int) -> Any:
         """The task itself: its context row `[d]`, its seed, or its object."""
+        if not isinstance(task, int | np.integer):
+            raise TypeError(f"task must be an integer from 0 to {self._n - 1}, got {task!r}")
         if not 0 <= task < self._n:
             raise IndexError(f"task must be from 0 to {self._n - 1}, got {task}")
         if self.contexts is not None:

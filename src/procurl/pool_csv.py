@@ -1,6 +1,7 @@
 """The CSV form of a pool: a header row, an optional id column, numeric columns."""
 
 import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -80,7 +81,18 @@ def write_table(
     labels: Sequence[str],
     columns: Mapping[str, NDArray[np.float64]],
 ) -> None:
-    """Write an id column and numeric columns with every digit that is needed to read them back."""
+    """Write an id column and numeric columns with every digit that is needed to read them back.
+
+    Raises before anything is written where a name or label would not come back as it is.
+    """
+    for name in columns:
+        plain = name.removeprefix(FEATURE_PREFIX)
+        reserved = plain.startswith(FEATURE_PREFIX) or name.lower() == "id" or _is_number(name)
+        if reserved or not plain or plain != plain.strip():
+            raise ValueError(f"{path}: a column named {plain!r} would not be read back as it is")
+    for label in labels:
+        if not label or label != label.strip():
+            raise ValueError(f"{path}: the label {label!r} would not be read back as it is")
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["id", *columns])
@@ -93,10 +105,10 @@ def write_table(
 def _rows(path: str | PathLike[str]) -> list[tuple[int, list[str]]]:
     """(row number, stripped cells) of every row that is not blank."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: the file is not UTF-8 text ({error.reason})") from error
-    reader = csv.reader(text.splitlines(), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows = []
     try:
         for cells in reader:

@@ -35,7 +35,7 @@ class LinearSchedule:
 
     def check(self) -> None:
         for name in ("start", "end"):
-            require_number(name, getattr(self, name))
+            require_number(name, getattr(self, name), at_least=0.0)
         require_number("steps", self.steps, above=0.0)
 
 

@@ -77,7 +77,7 @@ def with_settings(name: str, owner: Any, settings: dict[str, Any]) -> Any:
 
 def _replaced(owner: Any, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """(`owner` with the settings that belong to it or inside it, the settings that do not)."""
-    names = {field.name for field in own_fields(owner)}
+    names = [field.name for field in own_fields(owner)]
     mine = {key: value for key, value in settings.items() if key in names}
     rest = {key: value for key, value in settings.items() if key not in names}
     changed = replace(owner, **mine)

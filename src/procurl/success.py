@@ -11,10 +11,24 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from procurl.arrays import Array, namespace
-from procurl.checks import require_bounds, require_interval, require_number, require_whole
+from procurl.checks import (
+    require_bounds,
+    require_choice,
+    require_interval,
+    require_number,
+    require_whole,
+)
 from procurl.evidence import Evidence
 from procurl.neighbours import Neighbours, nearest_neighbours
 from procurl.pool import TaskPool
+
+
+class RolloutPlan(NamedTuple):
+    """The rollouts that an engine has to make for an estimate."""
+
+    episodes: int  # per task
+    measure: str  # what `Evidence.rollout_success` is the mean of: `return` or `success`
+    top_fraction: float = 1.0  # of the episodes, the best, that `Evidence.rollout_top` averages
 
 
 class Success(ABC):
@@ -26,6 +40,11 @@ class Success(ABC):
     @abstractmethod
     def needs(self) -> tuple[str, ...]:
         """The fields of `Evidence` without which `update` has nothing to go by."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The fields of `Evidence` that `update` looks at, needed or not."""
+        return self.needs
 
     @abstractmethod
     def init(self, n: int) -> Any:
@@ -46,6 +65,25 @@ class Success(ABC):
         """The same estimate with what it takes from the pool; most take nothing."""
         return self
 
+    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
+        """[m] (wins, losses) of single episodes from their returns, for engines to sum over tasks.
+
+        Args:
+            returns: [m] undiscounted.
+            values: [n] the critic's values of the pool, where there is a critic.
+        """
+        xp = namespace(returns)
+        wins = xp.clip(returns, 0.0, 1.0)
+        return wins, 1.0 - wins
+
+    def normalised(self, returns: Array, evidence: Evidence) -> Array:
+        """[n] returns on the scale of the estimate, not clipped."""
+        return returns
+
+    def rollout_plan(self) -> RolloutPlan | None:
+        """The rollouts that the estimate asks of an engine, None if it needs none."""
+        return None
+
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
         """Whether to refresh now: `n_pos` training steps have passed since the last refresh."""
         return step - refreshed_at >= (self.n_pos or 0)
@@ -64,13 +102,20 @@ def normalise(values: Array, v_min: Array | None, v_max: Array | None) -> Array:
     """
     xp = namespace(values, v_min, v_max)
     if v_min is None or v_max is None:
-        finite = xp.isfinite(values)
-        some = xp.any(finite)
-        v_min = xp.where(some, xp.min(xp.where(finite, values, xp.inf)), 0.0)
-        v_max = xp.where(some, xp.max(xp.where(finite, values, -xp.inf)), 0.0)
+        v_min, v_max = _range(values)
     span = v_max - v_min
     scale = xp.where(span > 0, 1.0 / xp.where(span > 0, span, 1.0), 0.0)
     return (values - v_min) * scale
+
+
+def _range(values: Array) -> tuple[Array, Array]:
+    """Smallest and largest finite entry, 0 and 0 where there is none."""
+    xp = namespace(values)
+    finite = xp.isfinite(values)
+    some = xp.any(finite)
+    low = xp.where(some, xp.min(xp.where(finite, values, xp.inf)), 0.0)
+    high = xp.where(some, xp.max(xp.where(finite, values, -xp.inf)), 0.0)
+    return low, high
 
 
 def keep_finite(new: Array, previous: Array) -> Array:
@@ -123,13 +168,15 @@ class RolloutSuccess(Success):
 
     The rollouts cost environment steps, which the engine counts as the teacher's. With `budget` x
     the interval between refreshes is stretched, so that training and teacher together spend about
-    x times the training steps (ProCuRL-env^x).
+    x times the training steps (ProCuRL-env^x). `measure` says what is averaged: the `return`, which
+    is the success where rewards are 0 and 1, or whether the episode was a `success`.
     """
 
     c_rollouts: int = 20
     n_pos: int | None = 5120
     v_min: float | None = 0.0
     v_max: float | None = 1.0
+    measure: str = "return"
     budget: float | None = None
 
     @property
@@ -141,7 +188,7 @@ class RolloutSuccess(Success):
 
     def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
         with np.errstate(invalid="ignore", over="ignore"):
-            new = normalise(evidence.rollout_success, self.v_min, self.v_max)
+            new = self.normalised(evidence.rollout_success, evidence)
         return EstimateState(keep_finite(new, state.estimate))
 
     def estimate(self, state: EstimateState) -> Array:
@@ -149,10 +196,20 @@ class RolloutSuccess(Success):
 
     def check(self) -> None:
         require_whole("c_rollouts", self.c_rollouts, at_least=1)
+        require_choice("measure", self.measure, ("return", "success"))
         require_bounds(self.v_min, self.v_max)
         require_interval(self.n_pos)
         if self.budget is not None:
             require_number("budget", self.budget, above=1.0)
+
+    def normalised(self, returns: Array, evidence: Evidence) -> Array:
+        low, high = self.v_min, self.v_max
+        if low is None or high is None:
+            low, high = _range(evidence.rollout_success)
+        return normalise(returns, low, high)
+
+    def rollout_plan(self) -> RolloutPlan:
+        return RolloutPlan(self.c_rollouts, self.measure)
 
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
         """Whether to refresh now: the interval has passed and the budget can pay for it.
@@ -209,6 +266,10 @@ class OutcomeSuccess(Success):
     def needs(self) -> tuple[str, ...]:
         return ("wins", "losses")
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (*self.needs, "values")
+
     def init(self, n: int) -> OutcomeState:
         return OutcomeState(
             np.zeros(()), np.zeros(n), np.zeros(n), prior=np.full(n, 0.5), estimate=np.zeros(n)
@@ -236,17 +297,13 @@ class OutcomeSuccess(Success):
         return state.estimate
 
     def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
-        """(wins, losses) of single episodes from their returns, for engines to sum over tasks.
-
-        Args:
-            returns: [m] undiscounted returns of finished episodes.
-            values: [n] the critic's values of the pool, which set the range where `v_min` and
-                `v_max` are None.
+        """As in `Success`, by normalised returns; without `v_min` and `v_max`, in the range of
+        `values` or, without a critic, of the returns themselves.
         """
         xp = namespace(returns, values)
         low, high = self.v_min, self.v_max
         if low is None or high is None:
-            low, high = (None, None) if values is None else (xp.min(values), xp.max(values))
+            low, high = _range(returns if values is None else values)
         wins = xp.clip(normalise(returns, low, high), 0.0, 1.0)
         return wins, 1.0 - wins
 
@@ -299,6 +356,10 @@ class NoisySuccess(Success):
     def needs(self) -> tuple[str, ...]:
         return (*self.success.needs, "noise")
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (*self.success.uses, "noise")
+
     def init(self, n: int) -> NoisyState:
         return NoisyState(self.success.init(n), np.zeros(n))
 
@@ -315,6 +376,15 @@ class NoisySuccess(Success):
 
     def bind(self, pool: TaskPool) -> Self:
         return replace(self, success=self.success.bind(pool))
+
+    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
+        return self.success.outcomes(returns, values)
+
+    def normalised(self, returns: Array, evidence: Evidence) -> Array:
+        return self.success.normalised(returns, evidence)
+
+    def rollout_plan(self) -> RolloutPlan | None:
+        return self.success.rollout_plan()
 
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
         return self.success.due(step, refreshed_at, teacher_steps, cost)

@@ -68,6 +68,16 @@ def test_p_star_estimated_is_the_best_seen_so_far():
     assert strategy.potential(state) == pytest.approx([0.16, 0.04])
 
 
+def test_p_star_estimated_is_on_the_scale_of_the_estimate():
+    """Returns 30 and 60 with v_max 60 are 0.5 and 1; over the pool's range, 0 and 1."""
+    top = np.array([60.0, 60.0])
+    for bounds, expected in (((0.0, 120.0), [0.5, 0.5]), ((None, None), [1.0, 1.0])):
+        success = RolloutSuccess(v_min=bounds[0], v_max=bounds[1])
+        strategy = ProCuRL(success=success, p_star=TopRollouts())
+        state = after(strategy, rollout_success=[30.0, 60.0], rollout_top=top)
+        assert state.p_star == pytest.approx(expected)
+
+
 def test_beta_may_follow_a_schedule():
     """From 10 to 30 over 2048 steps: 20 at step 1024."""
     strategy = ProCuRL(beta=LinearSchedule(10.0, 30.0, 2048.0))
@@ -142,7 +152,11 @@ def test_space_alt_divides_by_v_max_or_rescales_the_rise():
         ({"floor": 1.5}, "floor must be a finite number at least 0 and at most 1, got 1.5"),
         ({"p_star": 1.5}, "p_star must be"),
         ({"p_star": [0.5, np.nan]}, "p_star must be"),
-        ({"p_star": TopRollouts(fraction=0.0)}, "p_star.fraction must be"),
+        ({"p_star": TopRollouts()}, "needs rollouts: .* not CriticSuccess"),
+        (
+            {"p_star": TopRollouts(fraction=0.0), "success": RolloutSuccess()},
+            "p_star.fraction must be",
+        ),
         ({"v_min": None}, "v_min and v_max must both be numbers"),
         ({"v_min": 2.0}, "v_max must be a finite number at least 2, got 1.0"),
         ({"n_pos": 0}, "n_pos must be an integer of at least 1, got 0"),

@@ -14,6 +14,7 @@ from procurl import (
     RolloutSuccess,
     Strategy,
     TaskPool,
+    TopRollouts,
     make_strategy,
     register_strategy,
     strategy_names,
@@ -38,6 +39,11 @@ def test_settings_reach_the_strategy_and_the_estimate_inside():
     assert strategy == ProCuRL(success=RolloutSuccess(c_rollouts=5, n_pos=10240), beta=10)
     argmax: Any = make_strategy("procurl-argmax", v_max=60.0, gamma2=0.6)
     assert (argmax.strategy.success.v_max, argmax.strategy.gamma2) == (60.0, 0.6)
+
+
+def test_settings_reach_the_estimate_whatever_the_hash_seed():
+    strategy: Any = make_strategy("procurl-env", p_star=TopRollouts(), v_max=300.0)
+    assert strategy.success.v_max == 300.0
 
 
 def test_epsilon_adds_noise_to_the_estimate():

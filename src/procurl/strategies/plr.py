@@ -51,7 +51,6 @@ class PLR(Strategy):
         return ("score", "played")
 
     def transition_score(self, advantages: Array) -> Array:
-        """What each transition adds to the score of its episode, the mean over its transitions."""
         xp = namespace(advantages)
         if self.score == "value_l1":
             return xp.abs(advantages)

@@ -11,7 +11,7 @@ from procurl.evidence import Evidence
 from procurl.pool import TaskPool
 from procurl.schedules import Scheduled
 from procurl.strategies.softmax import SuccessSoftmax, SuccessState
-from procurl.success import CriticSuccess, Success, keep_finite, normalise
+from procurl.success import CriticSuccess, RolloutPlan, Success, keep_finite
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,11 @@ class TopRollouts:
     """PoS* estimated: the best that the agent has shown on the task so far.
 
     The paper's footnote on unknown PoS*: the mean of the top `fraction` of the teacher's rollouts
-    from a task, at its highest over training (`Evidence.rollout_top`, normalised with `v_min` and
-    `v_max`, which should be those of the success estimate).
+    from a task, at its highest over training (`Evidence.rollout_top`, on the scale of the success
+    estimate).
     """
 
     fraction: float = 0.2
-    v_min: float = 0.0
-    v_max: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,12 @@ class ProCuRL(SuccessSoftmax):
         estimated = isinstance(self.p_star, TopRollouts)
         return (*self.success.needs, "rollout_top") if estimated else self.success.needs
 
+    def rollout_plan(self) -> RolloutPlan | None:
+        plan = super().rollout_plan()
+        if plan is None or not isinstance(self.p_star, TopRollouts):
+            return plan
+        return plan._replace(top_fraction=self.p_star.fraction)
+
     def init(self, n: int) -> SuccessState:
         state = super().init(n)
         estimated = isinstance(self.p_star, TopRollouts)
@@ -61,7 +65,8 @@ class ProCuRL(SuccessSoftmax):
     def update(self, state: SuccessState, evidence: Evidence) -> SuccessState:
         state = super().update(state, evidence)
         if isinstance(self.p_star, TopRollouts) and state.p_star is not None:
-            top = normalise(evidence.rollout_top, self.p_star.v_min, self.p_star.v_max)
+            with np.errstate(invalid="ignore", over="ignore"):
+                top = self.success.normalised(evidence.rollout_top, evidence)
             xp = namespace(top, state.p_star)
             best = xp.maximum(xp.clip(keep_finite(top, state.p_star), 0.0, 1.0), state.p_star)
             state = state._replace(p_star=best)
@@ -78,9 +83,12 @@ class ProCuRL(SuccessSoftmax):
         require_number("gamma1", self.gamma1, at_least=0.0)
         require_number("gamma2", self.gamma2, at_least=0.0)
         if isinstance(self.p_star, TopRollouts):
+            if self.success.rollout_plan() is None:
+                raise ValueError(
+                    "p_star=TopRollouts() needs rollouts: take a success estimate that makes them, "
+                    f"such as RolloutSuccess, not {type(self.success).__name__}"
+                )
             require_number("p_star.fraction", self.p_star.fraction, above=0.0, at_most=1.0)
-            require_number("p_star.v_min", self.p_star.v_min)
-            require_number("p_star.v_max", self.p_star.v_max, at_least=self.p_star.v_min)
         elif np.ndim(self.p_star) == 0:
             require_number("p_star", self.p_star, at_least=0.0, at_most=1.0)
         else:

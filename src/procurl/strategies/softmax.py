@@ -12,7 +12,7 @@ from procurl.evidence import Evidence
 from procurl.pool import TaskPool
 from procurl.schedules import Scheduled, check_scheduled, value_at
 from procurl.strategies.strategy import Strategy
-from procurl.success import Success, success_probability
+from procurl.success import RolloutPlan, Success, success_probability
 
 
 class Potential(Strategy):
@@ -49,6 +49,10 @@ class SuccessSoftmax(Potential):
     def needs(self) -> tuple[str, ...]:
         return self.success.needs
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.needs, *self.success.uses)))
+
     def init(self, n: int) -> SuccessState:
         return SuccessState(np.zeros(()), self.success.init(n))
 
@@ -72,6 +76,12 @@ class SuccessSoftmax(Potential):
     def bind(self, pool: TaskPool) -> Self:
         return replace(self, success=self.success.bind(pool))  # type: ignore[type-var]
 
+    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
+        return self.success.outcomes(returns, values)
+
+    def rollout_plan(self) -> RolloutPlan | None:
+        return self.success.rollout_plan()
+
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
         return self.success.due(step, refreshed_at, teacher_steps, cost)
 
@@ -92,6 +102,10 @@ class Argmax(Strategy):
     @property
     def needs(self) -> tuple[str, ...]:
         return self.strategy.needs
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return self.strategy.uses
 
     def init(self, n: int) -> Any:
         return self.strategy.init(n)
@@ -117,6 +131,12 @@ class Argmax(Strategy):
 
     def bind(self, pool: TaskPool) -> Self:
         return replace(self, strategy=self.strategy.bind(pool))
+
+    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
+        return self.strategy.outcomes(returns, values)
+
+    def rollout_plan(self) -> RolloutPlan | None:
+        return self.strategy.rollout_plan()
 
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
         return self.strategy.due(step, refreshed_at, teacher_steps, cost)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.arrays import Array, namespace
-from procurl.checks import require_interval, require_number
+from procurl.checks import require_flag, require_interval, require_number
 from procurl.evidence import Evidence
 from procurl.strategies.self_paced_step import self_paced_step
 from procurl.strategies.strategy import Strategy
@@ -67,4 +67,5 @@ class SPDL(Strategy):
     def check(self) -> None:
         require_number("threshold", self.threshold)
         require_number("max_kl", self.max_kl, above=0.0)
+        require_flag("full_step", self.full_step)
         require_interval(self.n_pos)

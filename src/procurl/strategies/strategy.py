@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
-from procurl.arrays import Array
+from procurl.arrays import Array, namespace
 from procurl.evidence import Evidence
 from procurl.pool import TaskPool
+from procurl.success import RolloutPlan
 
 
 class Strategy(ABC):
@@ -24,6 +25,11 @@ class Strategy(ABC):
     @abstractmethod
     def needs(self) -> tuple[str, ...]:
         """The fields of `Evidence` that `update` cannot do without."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The fields of `Evidence` that `update` looks at, needed or not."""
+        return self.needs
 
     @abstractmethod
     def init(self, n: int) -> Any:
@@ -49,6 +55,25 @@ class Strategy(ABC):
 
     def estimated_success(self, state: Any) -> Array | None:
         """[n] the probability of success that the strategy goes by, None if it uses none."""
+        return None
+
+    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
+        """[m] (wins, losses) of single episodes from their returns, for engines to sum over tasks.
+
+        Args:
+            returns: [m] undiscounted.
+            values: [n] the critic's values of the pool, where there is a critic.
+        """
+        xp = namespace(returns)
+        wins = xp.clip(returns, 0.0, 1.0)
+        return wins, 1.0 - wins
+
+    def transition_score(self, advantages: Array) -> Array:
+        """What each transition adds to the score of its episode, the mean over its transitions."""
+        return namespace(advantages).abs(advantages)
+
+    def rollout_plan(self) -> RolloutPlan | None:
+        """The rollouts that the strategy asks of an engine, None if it needs none."""
         return None
 
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:

@@ -1,0 +1,167 @@
+"""The documentation holds: examples run and print what they say, settings and links are right.
+
+Every block that opens with ```python is run, the blocks of a page in order and in one namespace, in
+an empty folder. Where a ```text block comes next, it must be what the block printed. A block that
+needs a heavy package or hours of training opens with ```python no-run and is left out.
+"""
+
+import re
+import sys
+from itertools import zip_longest
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+from procurl import make_strategy, strategy_names
+from procurl.settings import flat_settings
+from procurl.strategies import registry
+
+ROOT = Path(__file__).parents[1]
+STRATEGIES = ROOT / "docs" / "strategies"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HEADINGS = [
+    "Idea",
+    "Equation",
+    "When to use",
+    "Settings",
+    "Evidence it needs",
+    "Example",
+    "Differences from the original and why",
+]
+BUILT_IN = strategy_names()
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    info: str  # what stands behind the opening fence
+    line: int  # of its first line of text, the page's first line being 1
+    text: str
+    follows: bool  # whether nothing but blank lines parts it from the block before
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    blocks: list[Block] = []
+    inside: list[str] | None = None
+    info, follows, start = "", False, 0
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+        if inside is None and line.startswith("```"):
+            inside, info, start = [], line.removeprefix("```").strip(), number + 1
+        elif inside is not None and line == "```":
+            blocks.append(Block(info, start, "".join(f"{text}\n" for text in inside), follows))
+            inside, follows = None, True
+        elif inside is not None:
+            inside.append(line)
+        elif line.strip():
+            follows = False
+    assert inside is None, f"{page}: the block that opens before line {start} has no end"
+    return blocks
+
+
+def prose_of(page: Path) -> str:
+    """The page without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def headings_of(page: Path, level: int) -> list[str]:
+    return re.findall(rf"^{'#' * level} (.+)$", prose_of(page), flags=re.M)
+
+
+def section_of(page: Path, heading: str) -> str:
+    text = page.read_text(encoding="utf-8")
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The cells of a Markdown table, below its head."""
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def index() -> dict[str, list[str]]:
+    """Rows of the table of strategies by name: link, idea, evidence, extra steps."""
+    rows = rows_of(prose_of(STRATEGIES / "README.md"))
+    names = (re.match(r"\[`([^`]+)`\]", row[0]) for row in rows)
+    return {name[1]: row for name, row in zip(names, rows, strict=True) if name}
+
+
+def page_of(name: str) -> Path:
+    link = re.search(r"\]\(([^)]+)\)", index()[name][0])
+    assert link, f"the index of strategies links no page for {name}"
+    return STRATEGIES / link[1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_run_and_print_what_the_page_says(page, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_DEFAULTS", dict(registry._DEFAULTS))
+    module = ModuleType("example")
+    monkeypatch.setitem(sys.modules, "example", module)
+    blocks = blocks_of(page)
+    for block, following in zip_longest(blocks, blocks[1:]):
+        if block.info != "python":
+            continue
+        code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+        capsys.readouterr()
+        exec(code, module.__dict__)
+        printed = capsys.readouterr().out
+        if following is not None and following.info == "text" and following.follows:
+            assert printed == following.text, f"{page}, line {block.line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_of_code_are_run_or_say_that_they_are_not(page):
+    kinds = {block.info for block in blocks_of(page) if block.info.startswith("py")}
+    assert kinds <= {"python", "python no-run"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings_that_exist(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{page}: {target} leads nowhere"
+        assert file.is_relative_to(ROOT), f"{page}: {target} leads out of the project"
+        if anchor:
+            headings = [heading for level in range(1, 5) for heading in headings_of(file, level)]
+            slugs = [re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings]
+            assert anchor in slugs, f"{page}: {target} names no heading"
+
+
+def test_the_index_lists_every_strategy_and_no_other():
+    assert sorted(index()) == sorted(BUILT_IN)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_index_tells_evidence_and_cost(name):
+    _, _, evidence, extra_steps = index()[name]
+    needed = evidence.partition(";")[0]
+    assert tuple(re.findall(r"`(\w+)`", needed)) == make_strategy(name).needs
+    assert extra_steps == ("yes" if "rollout_success" in make_strategy(name).needs else "no")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_strategy_has_a_page_of_the_fixed_form(name):
+    page = page_of(name)
+    assert f"`{name}`" in headings_of(page, 1)[0]
+    assert headings_of(page, 2) == HEADINGS
+    for field in make_strategy(name).needs:
+        assert f"`{field}`" in section_of(page, "Evidence it needs")
+    shown = [block.text for block in blocks_of(page) if block.info == "python"]
+    assert any(f'make_strategy("{name}"' in text for text in shown)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_setting_is_listed_with_its_default(name):
+    """On a page for several strategies a default may read: `2.0` for `procurl-env-2`."""
+    listed = {row[0].strip("`"): row[1] for row in rows_of(section_of(page_of(name), "Settings"))}
+    settings = flat_settings(make_strategy(name))
+    assert sorted(listed) == sorted(settings)
+    for setting, default in settings.items():
+        cell = listed[setting]
+        assert cell == f"`{default!r}`" or f"`{default!r}` for `{name}`" in cell
