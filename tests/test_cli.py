@@ -4,6 +4,7 @@ import pytest
 
 from procurl import strategy_names
 from procurl.cli import main
+from procurl.envs import environment_names, make_array_env, make_pool
 
 
 def test_strategies_lists_every_name_with_settings(capsys):
@@ -25,3 +26,45 @@ def test_version_is_told(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out.startswith("procurl ")
+
+
+@pytest.mark.parametrize("env", ["pointmass-s", "pointmass-d", "basickarel"])
+def test_a_pool_that_was_written_is_read_back(env, tmp_path, capsys):
+    path = tmp_path / "pool.csv"
+    assert (
+        main(["pool", env, "--size", "12", "--kind", "hard", "--seed", "5", "--out", str(path)])
+        == 0
+    )
+    assert capsys.readouterr().out == f"{path}: 12 tasks\n"
+    pool = make_array_env(env).read_pool(path)
+    assert pool.fingerprint == make_pool(env, "hard", 12, 5).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pool", "pointmas-s", "--out", "x"], "Did you mean 'pointmass-s'?"),
+        (["pool", "pointmass-s", "--kind", "odd", "--out", "x"], "kind must be one of uniform"),
+        (["pool", "pointmass-s", "--size", "0", "--out", "x"], "size must be an integer"),
+        (["pool", "pointmass-s", "--out", "/nowhere/x"], "No such file or directory"),
+    ],
+)
+def test_a_bad_pool_is_one_sentence_and_status_2(arguments, message, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_envs_lists_every_environment_with_its_id(capsys):
+    assert main(["envs"]) == 0
+    printed = capsys.readouterr().out
+    for name in environment_names():
+        assert f"\n{name}\n" in "\n" + printed
+    assert "procurl/BasicKarel-v0" in printed
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(capsys):
+    with pytest.raises(SystemExit):
+        main(["strategie"])
+    assert "Did you mean 'strategies'?" in capsys.readouterr().err

@@ -1,5 +1,8 @@
 """procurl decides which task a reinforcement-learning agent should train on next."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from procurl.curriculum import Curriculum, Metrics
 from procurl.evidence import Evidence
 from procurl.pool import TaskPool
@@ -28,7 +31,12 @@ from procurl.success import (
     Success,
 )
 
+if TYPE_CHECKING:
+    from procurl.envs.task_env import TaskEnv
+
 __version__ = "0.1.0.dev0"
+
+_LOADED_WHEN_ASKED = {"TaskEnv": "procurl.envs.task_env"}  # these need more than NumPy
 
 __all__ = [
     "IID",
@@ -50,9 +58,16 @@ __all__ = [
     "SPaCEAlt",
     "Strategy",
     "Success",
+    "TaskEnv",
     "TaskPool",
     "TopRollouts",
     "make_strategy",
     "register_strategy",
     "strategy_names",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LOADED_WHEN_ASKED:
+        return getattr(import_module(_LOADED_WHEN_ASKED[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -40,16 +40,25 @@ def write_archive(
     for part in body:
         digest.update(part)
 
+    _write_whole(path, [MAGIC, digest.digest(), *body])
+
+
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Write a text file as a whole, or leave what was there."""
+    _write_whole(path, [text.encode()])
+
+
+def _write_whole(path: str | PathLike[str], parts: list[bytes]) -> None:
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines([MAGIC, digest.digest(), *body])
+        with open(temporary, "xb") as file:
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

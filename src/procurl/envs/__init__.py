@@ -1,1 +1,40 @@
-"""Gymnasium environments of the paper."""
+"""The environments of the paper, and what makes tasks of any Gymnasium environment's.
+
+Importing this registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-v0` and
+`procurl/BasicKarel-v0` with Gymnasium, where that is installed. The array environments themselves
+need NumPy alone, or JAX.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from procurl.envs.registry import (
+    environment_names,
+    make_array_env,
+    make_pool,
+    register_with_gymnasium,
+)
+
+if TYPE_CHECKING:
+    from procurl.envs.gym_env import GymEnv
+    from procurl.envs.task_env import TaskEnv
+    from procurl.envs.vector_env import GymVectorEnv
+
+__all__ = [
+    "GymEnv",
+    "GymVectorEnv",
+    "TaskEnv",
+    "environment_names",
+    "make_array_env",
+    "make_pool",
+]
+
+_NEED_GYMNASIUM = {"GymEnv": "gym_env", "GymVectorEnv": "vector_env", "TaskEnv": "task_env"}
+
+register_with_gymnasium()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NEED_GYMNASIUM:
+        return getattr(import_module(f"procurl.envs.{_NEED_GYMNASIUM[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,9 +4,15 @@ The same text runs on NumPy for the Gymnasium adapters and under `jax.jit` for t
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from os import PathLike
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from procurl.arrays import Array
+from procurl.pool import TaskPool
 
 
 class Transition(NamedTuple):
@@ -24,6 +30,9 @@ class ArrayEnv(ABC):
     Subclass as a frozen dataclass. A context is the row of numbers that makes a task; states are
     NamedTuples of arrays with the batch first, and `step` leaves its inputs untouched. What an
     environment does after its episode has ended is of no meaning; callers reset it.
+
+    `initial`, `observe` and `step` are all that an engine needs. The methods below them serve the
+    Gymnasium adapters and the command line, run on the host, and are never traced.
     """
 
     horizon: int  # steps after which the episode ends (terminated, nothing is bootstrapped)
@@ -64,3 +73,48 @@ class ArrayEnv(ABC):
         Args:
             context: [c].
         """
+
+    def default_pool(self) -> TaskPool:
+        """The tasks that an adapter draws from when it is given none."""
+        raise NotImplementedError(f"{type(self).__name__} has no pool of its own: hand one over")
+
+    def read_pool(self, path: str | PathLike[str]) -> TaskPool:
+        """The pool in a file: CSV, unless the environment has a format of its own."""
+        return TaskPool.from_csv(path)
+
+    def write_pool(self, pool: TaskPool, path: str | PathLike[str]) -> None:
+        """Write a pool so that `read_pool` reads it back."""
+        pool.to_csv(path)
+
+    def contexts_of(self, pool: TaskPool) -> NDArray[np.float64]:
+        """[n, c] the context of every task of `pool`; raises where one is not a valid context."""
+        if set(pool.names) == set(self.context_names) and pool.names != self.context_names:
+            raise ValueError(
+                f"the pool's columns must stand in the order {', '.join(self.context_names)}, "
+                f"got {', '.join(pool.names)}: rows would be read wrongly"
+            )
+        rows = [self.context_of(pool[task]) for task in range(len(pool))]
+        for task, context in enumerate(rows):
+            try:
+                self.check_context(context)
+            except ValueError as error:
+                raise ValueError(f"task {task} of the pool cannot be played: {error}") from error
+        return np.stack(rows)
+
+    def context_of(self, task: Any) -> NDArray[np.float64]:
+        """[c] the context that a pool's task stands for: the task itself, unless it is opaque."""
+        try:
+            return np.asarray(task, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"a task must be {len(self.context_names)} numbers "
+                f"({', '.join(self.context_names)}), got {task!r}"
+            ) from None
+
+    def draw(self, states: Sequence[Any]) -> NDArray[np.uint8]:
+        """[height, width, 3] a picture of one episode so far.
+
+        Args:
+            states: of the episode, first to current, each with a batch of one.
+        """
+        raise NotImplementedError(f"{type(self).__name__} draws no pictures")

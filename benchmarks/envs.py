@@ -1,0 +1,169 @@
+"""How many steps a second the environments take, against the usual way of writing them.
+
+    python benchmarks/envs.py [--rounds 7]
+
+One core, random actions, automatic resets to random tasks. Every contender takes its turn in each
+round and keeps its best; seconds are those of the processor, so that other programs do not count.
+Noise is drawn as part of the step, unless the row says that it was drawn before. Compilation is not
+counted and shown on its own.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+if hasattr(os, "sched_setaffinity"):  # before JAX makes a thread for every core
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from procurl.envs import GymEnv, GymVectorEnv, make_array_env
+from procurl.envs.array_env import ArrayEnv
+from usual_envs import UsualKarel, UsualPointMass
+
+WIDE = 256
+WIDEST = 4096
+CHUNK = 2  # steps whose noise is drawn at once: it stays in the cache, and XLA draws it only once
+USUAL: dict[str, Callable[[Any], gymnasium.Env[Any, Any]]] = {
+    "pointmass-s": UsualPointMass,
+    "basickarel": UsualKarel,
+}
+
+Run = Callable[[], int]  # does some steps and says how many
+
+
+def one_at_a_time(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Run:
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(steps)]
+
+    def run() -> int:
+        env.reset()
+        for action in actions:
+            if env.step(action)[2]:
+                env.reset()
+        return steps
+
+    return run
+
+
+def vector(name: str, steps: int = 200) -> Run:
+    env = GymVectorEnv(name, WIDE)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(steps)]
+
+    def run() -> int:
+        for action in actions:
+            env.step(action)
+        return steps * WIDE
+
+    return run
+
+
+def compiled(env: ArrayEnv, draws_noise: bool, steps: int = 200) -> Run:
+    """The pure functions under `jit` and `lax.scan`."""
+    contexts = jnp.asarray(env.contexts_of(env.default_pool()), dtype=jnp.float32)
+    starts = env.initial(contexts)
+    actions = _random_actions(env, steps).reshape(steps // CHUNK, CHUNK, WIDEST, -1)
+    if env.n_actions is not None:
+        actions = actions[..., 0]
+    given = None if draws_noise else _noise(env, jax.random.key(1))
+
+    def step(carry: Any, inputs: Any) -> Any:
+        action, noise, task = inputs
+        transition = env.step(carry[0], action, noise)
+
+        def restarted(of_pool: Any, old: Any) -> Any:
+            done = transition.done.reshape(-1, *(1,) * (old.ndim - 1))
+            return jnp.where(done, of_pool[task], old)
+
+        state = jax.tree.map(restarted, starts, transition.state)
+        return (state, env.observe(state)), transition.reward
+
+    def chunk(carry: Any, inputs: Any) -> Any:
+        actions, key = inputs
+        noise = _noise(env, key) if given is None else given
+        share = jax.random.uniform(jax.random.fold_in(key, 1), (CHUNK, WIDEST))
+        tasks = (share * len(contexts)).astype(jnp.int32)
+        return lax.scan(step, carry, (actions, noise, tasks))
+
+    @jax.jit
+    def episode(key: Any, actions: Any) -> Any:
+        state = env.initial(contexts[jnp.arange(WIDEST) % len(contexts)])
+        keys = jax.random.split(key, steps // CHUNK)
+        return lax.scan(chunk, (state, env.observe(state)), (actions, keys))
+
+    def run() -> int:
+        jax.block_until_ready(episode(jax.random.key(0), actions))  # type: ignore[no-untyped-call]
+        return steps * WIDEST
+
+    return run
+
+
+def _noise(env: ArrayEnv, key: Any) -> Any:
+    """[CHUNK, WIDEST, *noise_shape], laid out with the batch last."""
+    drawn = jax.random.normal(key, (CHUNK, *env.noise_shape, WIDEST))
+    return jnp.moveaxis(drawn, -1, 1)
+
+
+def _random_actions(env: ArrayEnv, steps: int) -> Any:
+    key = jax.random.key(2)
+    if env.n_actions is not None:
+        return jax.random.randint(key, (steps, WIDEST, 1), 0, env.n_actions)
+    low: Any = env.action_low
+    high: Any = env.action_high
+    return jax.random.uniform(key, (steps, WIDEST, len(low)), minval=low, maxval=high)
+
+
+def contenders(name: str) -> dict[str, Run]:
+    env = make_array_env(name)
+    usual = USUAL[name](env.contexts_of(env.default_pool()))
+    runs = {
+        "the usual way, 1": one_at_a_time(usual),
+        "GymEnv, 1": one_at_a_time(GymEnv(name)),
+        f"GymVectorEnv, {WIDE}": vector(name),
+        f"JAX, {WIDEST}": compiled(env, draws_noise=True),
+    }
+    if np.prod(env.noise_shape) > 0:
+        runs[f"JAX, {WIDEST}, noise drawn before"] = compiled(env, draws_noise=False)
+    return runs
+
+
+def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
+    """Steps a second of each contender: the best of `rounds`, in turn."""
+    for label, run in runs.items():
+        start = time.process_time()
+        run()
+        if label.startswith("JAX"):
+            print(f"  {label}: first call, with compilation, {time.process_time() - start:.1f} s")
+    best = dict.fromkeys(runs, 0.0)
+    for _ in range(rounds):
+        for label, run in runs.items():
+            start = time.process_time()
+            steps = run()
+            best[label] = max(best[label], steps / (time.process_time() - start))
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
+    rounds = parser.parse_args().rounds
+    for name in USUAL:
+        print(name)
+        rates = measure(contenders(name), rounds)
+        base = rates["the usual way, 1"]
+        for label, rate in rates.items():
+            print(f"  {label:36} {rate:14,.0f} steps/s {rate / base:8.1f} ×")
+
+
+if __name__ == "__main__":
+    main()

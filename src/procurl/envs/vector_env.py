@@ -1,0 +1,192 @@
+"""Many copies of an array environment as one `gymnasium.vector.VectorEnv`, stepped together."""
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.checks import require_whole
+from procurl.envs.array_env import ArrayEnv
+from procurl.envs.episodes import FREE, Contexts, Episodes, Ids, check_options
+from procurl.envs.gym_env import action_space, observation_space
+from procurl.envs.registry import make_array_env
+from procurl.pool import TaskPool
+
+try:
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
+except ImportError as error:
+    raise ImportError(
+        "procurl's vector environments need gymnasium 1.1 or newer: pip install 'procurl[sb3]'"
+    ) from error
+
+MODES = (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
+
+Mask = NDArray[np.bool_]
+Observations = NDArray[np.float32]
+Step = tuple[Observations, NDArray[np.float64], Mask, Mask, dict[str, Any]]
+
+
+class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
+    """`num_envs` episodes of an array environment, over one pool of tasks.
+
+    By default an episode that ends is followed by the next within the same step: the observation is
+    the new episode's first, and `info` has the last one's as `final_obs` and `final_info`. With
+    `autoreset_mode="Disabled"`, finished episodes wait for `reset(options={"reset_mask": mask})`.
+
+    A reset takes its tasks from `options={"task": [...]}` (ids, or tasks themselves) or
+    `{"context": [...]}`, one per sub-environment, of which those outside the reset mask are
+    not looked at. Without either, and in automatic resets, they come from `push_tasks`, and where
+    nothing is left of those from a uniform draw.
+
+    Args:
+        env: the dynamics, or the name of a registered environment such as `pointmass-s`.
+        num_envs: number of sub-environments.
+        pool: the tasks, or a file of them; by default the environment's own.
+        autoreset_mode: `SameStep` or `Disabled`.
+    """
+
+    def __init__(
+        self,
+        env: ArrayEnv | str,
+        num_envs: int = 1,
+        pool: TaskPool | str | PathLike[str] | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+    ) -> None:
+        require_whole("num_envs", num_envs, at_least=1)
+        self.array_env = make_array_env(env) if isinstance(env, str) else env
+        self.num_envs = num_envs
+        self.autoreset_mode = _known_mode(autoreset_mode)
+        self.metadata = {"autoreset_mode": self.autoreset_mode}
+        self.single_observation_space = observation_space(self.array_env)
+        self.single_action_space = action_space(self.array_env)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._episodes = Episodes(self.array_env, pool, num_envs)
+        self._queue: Ids = np.empty((num_envs, 0), dtype=np.int64)  # [num_envs, k]
+        self._taken: Ids = np.zeros(num_envs, dtype=np.int64)  # how many of its row each has played
+
+    @property
+    def pool(self) -> TaskPool:
+        """The tasks that resets choose from."""
+        return self._episodes.pool
+
+    def push_tasks(self, ids: Any) -> None:
+        """Say what is played next: row i of `ids` [num_envs, k] in sub-environment i, in order.
+
+        What was left of an earlier call is dropped.
+        """
+        queue = np.asarray(ids)
+        if queue.ndim != 2 or len(queue) != self.num_envs or queue.dtype.kind not in "iu":
+            raise ValueError(
+                f"ids must be integers of shape [{self.num_envs}, k], one row per sub-environment, "
+                f"got shape {queue.shape} of {queue.dtype}"
+            )
+        self._episodes.check_ids(queue.ravel())
+        self._queue = queue.astype(np.int64)
+        self._taken[:] = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, dict[str, Any]]:
+        super().reset(seed=seed)
+        options = options or {}
+        check_options(options, ("task", "context", "reset_mask"))
+        mask = self._checked_mask(options.get("reset_mask"))
+        which = np.flatnonzero(mask)
+        if "context" in options:
+            rows = self._one_each("context", options["context"])
+            tasks = np.full(len(which), FREE)
+            contexts = np.stack([self._episodes.checked_context(rows[i]) for i in which])
+        elif "task" in options:
+            rows = self._one_each("task", options["task"])
+            chosen = [self._episodes.chosen(rows[i]) for i in which]
+            tasks = np.array([task for task, _ in chosen])
+            contexts = np.stack([context for _, context in chosen])
+        else:
+            tasks, contexts = self._next_tasks(which)
+        self._episodes.start(which, tasks, contexts)
+        return self._episodes.observe(), self._info(mask)
+
+    def step(self, actions: Any) -> Step:
+        return self.advance(actions, self._episodes.noise(self.np_random))
+
+    def advance(self, actions: Any, noise: NDArray[np.float32]) -> Step:
+        """`step` with the noise [num_envs, *noise_shape] handed over, standard normal."""
+        transition = self._episodes.advance(self._episodes.checked_actions(actions), noise)
+        observations = self._episodes.observe()
+        done, everywhere = transition.done, np.ones(self.num_envs, dtype=bool)
+        if not done.any():
+            info = self._info(everywhere)
+        elif self.autoreset_mode is AutoresetMode.DISABLED:
+            info = self._info(everywhere) | _masked("is_success", transition.success, done)
+        else:
+            final_info = self._info(done) | _masked("is_success", transition.success, done)
+            which = np.flatnonzero(done)
+            final = np.full(self.num_envs, None, dtype=object)
+            final[which] = list(observations[which])
+            self._episodes.start(which, *self._next_tasks(which))
+            observations = self._episodes.observe()
+            info = self._info(everywhere) | {
+                "final_obs": final,
+                "_final_obs": done.copy(),
+                "final_info": final_info,
+                "_final_info": done.copy(),
+            }
+        rewards = transition.reward.astype(np.float64)
+        return observations, rewards, done.copy(), np.zeros_like(done), info
+
+    def _next_tasks(self, which: Ids) -> tuple[Ids, Contexts]:
+        """(tasks [m], contexts [m, c]) for the sub-environments `which`: queued, else drawn."""
+        tasks = self.np_random.integers(len(self.pool), size=len(which))
+        queued = self._taken[which] < self._queue.shape[1]
+        if queued.any():
+            served = which[queued]
+            tasks[queued] = self._queue[served, self._taken[served]]
+            self._taken[served] += 1
+        return tasks, self._episodes.pool_contexts[tasks]
+
+    def _info(self, mask: Mask) -> dict[str, Any]:
+        """Task and features of the sub-environments in `mask`, in Gymnasium's form."""
+        info: dict[str, Any] = _masked("task", self._episodes.tasks, mask)
+        shown = self._episodes.known & mask  # [k, num_envs], as the values below
+        values = self._episodes.described * shown
+        for j, name in enumerate(self._episodes.names):
+            if shown[j].any():
+                info[name], info[f"_{name}"] = values[j], shown[j]
+        return info
+
+    def _checked_mask(self, mask: Any) -> Mask:
+        if mask is None:
+            return np.ones(self.num_envs, dtype=bool)
+        given = np.asarray(mask)
+        if given.shape != (self.num_envs,) or given.dtype != np.bool_ or not given.any():
+            raise ValueError(
+                f"reset_mask must hold {self.num_envs} bools, at least one of them true, "
+                f"got {mask!r}"
+            )
+        return given
+
+    def _one_each(self, option: str, given: Any) -> Any:
+        if not hasattr(given, "__len__") or isinstance(given, dict | str):
+            raise ValueError(f"reset option {option!r} must be a list, got {given!r}")
+        if len(given) != self.num_envs:
+            raise ValueError(
+                f"reset option {option!r} must hold one entry for each of the {self.num_envs} "
+                f"sub-environments, got {len(given)}"
+            )
+        return given
+
+
+def _known_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    for known in MODES:
+        if mode in (known, known.value):
+            return known
+    names = ", ".join(repr(known.value) for known in MODES)
+    raise ValueError(f"autoreset_mode must be one of {names}, got {mode!r}")
+
+
+def _masked(name: str, values: NDArray[Any], mask: Mask) -> dict[str, NDArray[Any]]:
+    """`values` [n] of those in `mask`, zero elsewhere, and the mask itself."""
+    return {name: values * mask, f"_{name}": mask.copy()}
