@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: run test soak format clean
 
 run: .venv/run.stamp
-	$(BIN)/python -m procurl.theory --out results/theory
+	$(BIN)/procurl compare pointmass-s --strategies procurl-val iid --seeds 8 --out results/pointmass-s
 
 test: .venv/test.stamp
 	$(BIN)/ruff check .
@@ -24,7 +24,7 @@ format: .venv/test.stamp
 	$(BIN)/ruff format .
 
 .venv/run.stamp: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable ".[report]"
+	$(PIP) --editable ".[jax,report]"
 	@touch $@
 
 .venv/test.stamp: .venv/run.stamp

@@ -33,10 +33,12 @@ from procurl.success import (
 
 if TYPE_CHECKING:
     from procurl.envs.task_env import TaskEnv
+    from procurl.policy import load_policy
 
 __version__ = "0.1.0.dev0"
 
-_LOADED_WHEN_ASKED = {"TaskEnv": "procurl.envs.task_env"}  # these need more than NumPy
+# These need more than NumPy, or are needed by few.
+_LOADED_WHEN_ASKED = {"TaskEnv": "procurl.envs.task_env", "load_policy": "procurl.policy"}
 
 __all__ = [
     "IID",
@@ -61,6 +63,7 @@ __all__ = [
     "TaskEnv",
     "TaskPool",
     "TopRollouts",
+    "load_policy",
     "make_strategy",
     "register_strategy",
     "strategy_names",

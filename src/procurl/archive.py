@@ -40,15 +40,16 @@ def write_archive(
     for part in body:
         digest.update(part)
 
-    _write_whole(path, [MAGIC, digest.digest(), *body])
+    write_bytes(path, [MAGIC, digest.digest(), *body])
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:
     """Write a text file as a whole, or leave what was there."""
-    _write_whole(path, [text.encode()])
+    write_bytes(path, [text.encode()])
 
 
-def _write_whole(path: str | PathLike[str], parts: list[bytes]) -> None:
+def write_bytes(path: str | PathLike[str], parts: list[bytes]) -> None:
+    """Write a file as a whole, or leave what was there."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:

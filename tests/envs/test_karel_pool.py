@@ -21,8 +21,8 @@ from procurl.envs.karel_task import CONTEXT_NAMES, karel_context, task_keys
 # Of the contexts of each default pool as little-endian int32. They may change only together with
 # GENERATOR_VERSION.
 GOLDEN = {
-    "uniform": "d193ad09423bda7815efc25efd2e808c7373258bba8442c83456b49f9e7a70a1",
-    "test": "5eeea3980a9fa3268a0688b8288c4f40245a8b83d28e742d2b00c2f21e254903",
+    "uniform": "29794134a211fde39b878a39d647fa987be1783335996a6e5b4e57b4468dace5",
+    "test": "ae014f1e066aa736dea9b623a930884ddaa89f9acba8697a8b377d47cae7509d",
     "hard": "bf7ea3de654a551bf5dacd6e04b2454c9602f00b9ab70f4346d3135a4aaa3d59",
     "hard-test": "3bcbbf77b4a60f336e4072f645f3287642d9053cdc85beb6833731d1c5d031b4",
 }

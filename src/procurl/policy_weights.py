@@ -1,0 +1,163 @@
+"""What the arrays of a saved policy are called and how they fit together.
+
+Their names are those of the engine's parameters, joined by dots: `policy_0.kernel`, `head.log_std`.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float32]
+
+CONTINUOUS, DISCRETE = "continuous", "discrete"
+
+
+@dataclass(frozen=True)
+class PolicyDescription:
+    """All about a policy that is not a weight.
+
+    Args:
+        environment: the name of what it was trained in.
+        observation_size: o.
+        shared_layers: widths of the layers that policy and value have in common.
+        policy_layers: widths of the policy's own hidden layers.
+        value_layers: widths of the value function's own hidden layers.
+        actions: `continuous` or `discrete`.
+        action_size: dimensions of a continuous action, or number of discrete ones.
+        action_low: lower bounds of a continuous action, None where there is no bound.
+        action_high: upper bounds, likewise.
+        training: facts about the training, of the caller's choice.
+    """
+
+    environment: str
+    observation_size: int
+    shared_layers: tuple[int, ...]
+    policy_layers: tuple[int, ...]
+    value_layers: tuple[int, ...]
+    actions: str
+    action_size: int
+    action_low: tuple[float | None, ...] | None
+    action_high: tuple[float | None, ...] | None
+    training: Mapping[str, Any]
+
+
+def flat_arrays(params: Mapping[str, Any]) -> dict[str, Floats]:
+    """Copies of the arrays of nested parameters, by dotted names."""
+    return {name: np.array(leaf, dtype=np.float32, order="C") for name, leaf in _leaves(params)}
+
+
+def _leaves(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, entry in params.items():
+        if isinstance(entry, Mapping):
+            yield from _leaves(entry, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", entry
+
+
+def nested_params(arrays: Mapping[str, Floats]) -> dict[str, Any]:
+    """The inverse of `flat_arrays`."""
+    params: dict[str, Any] = {}
+    for name, array in arrays.items():
+        *groups, last = name.split(".")
+        place = params
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[last] = array
+    return params
+
+
+def layer_widths(arrays: Mapping[str, Floats], name: str) -> tuple[int, ...]:
+    """Widths of the layers NAME_0, NAME_1, …, as many as there are."""
+    widths: list[int] = []
+    while (bias := arrays.get(f"{name}_{len(widths)}.bias")) is not None:
+        widths.append(bias.shape[-1] if bias.ndim else 0)
+    return tuple(widths)
+
+
+def input_size(arrays: Mapping[str, Floats]) -> int:
+    """Numbers in an observation: what the first layer of the policy takes."""
+    for layer in ("shared_0", "policy_0", "head.output"):
+        kernel = arrays.get(f"{layer}.kernel")
+        if kernel is not None and kernel.ndim > 0:
+            return len(kernel)
+    raise ValueError(f"params must hold the layers of a policy, got {', '.join(sorted(arrays))}")
+
+
+def output_size(arrays: Mapping[str, Floats]) -> int:
+    """Numbers that the policy's last layer gives."""
+    bias = arrays.get("head.output.bias")
+    if bias is None:
+        raise ValueError(
+            f"params must hold 'head.output.bias', got {', '.join(sorted(arrays)) or 'nothing'}"
+        )
+    return bias.size
+
+
+def listed_bounds(name: str, bounds: ArrayLike | None) -> tuple[float | None, ...] | None:
+    """Bounds as JSON can hold them: None for an infinite one."""
+    if bounds is None:
+        return None
+    numbers = np.atleast_1d(np.asarray(bounds, dtype=np.float32))
+    if numbers.ndim != 1 or np.isnan(numbers).any():
+        raise ValueError(f"{name} must be a row of numbers, got {bounds!r}")
+    return tuple(float(bound) if math.isfinite(bound) else None for bound in numbers)
+
+
+def bounds_array(bounds: Sequence[float | None] | None, absent: float) -> Floats:
+    """[a] the inverse of `listed_bounds`."""
+    return np.array([absent if b is None else b for b in bounds or ()], dtype=np.float32)
+
+
+def check_arrays(description: PolicyDescription, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise unless the weights are finite and exactly those of the network described."""
+    shapes = _shapes(description)
+    if arrays.keys() != shapes.keys():
+        unknown, missing = sorted(arrays.keys() - shapes), sorted(shapes.keys() - arrays)
+        raise ValueError(f"params must fit one network: {missing} missing, {unknown} too many")
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != np.float32:
+            raise ValueError(
+                f"{name!r} must be float32 of shape {list(shape)}, "
+                f"got {array.dtype} of shape {list(array.shape)}"
+            )
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name!r} holds NaN or infinity: such a policy cannot act")
+    low, high = description.action_low, description.action_high
+    if low is None or high is None:
+        return
+    if len(low) != description.action_size or len(high) != description.action_size:
+        raise ValueError(
+            f"action_low and action_high must be {description.action_size} numbers each, "
+            f"got {list(low)} and {list(high)}"
+        )
+    if not (bounds_array(low, -np.inf) <= bounds_array(high, np.inf)).all():
+        raise ValueError(
+            f"action_low must not exceed action_high, got {list(low)} and {list(high)}"
+        )
+
+
+def _shapes(description: PolicyDescription) -> dict[str, tuple[int, ...]]:
+    """Shape of every array of the network described, by name."""
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def add(name: str, inputs: int, outputs: int) -> int:
+        shapes.update({f"{name}.kernel": (inputs, outputs), f"{name}.bias": (outputs,)})
+        return outputs
+
+    def stack(name: str, size: int, widths: Sequence[int]) -> int:
+        for index, width in enumerate(widths):
+            size = add(f"{name}_{index}", size, width)
+        return size
+
+    common = stack("shared", description.observation_size, description.shared_layers)
+    policy = stack("policy", common, description.policy_layers)
+    add("head.output", policy, description.action_size)
+    add("value", stack("value", common, description.value_layers), 1)
+    if description.actions == CONTINUOUS:
+        shapes["head.log_std"] = (description.action_size,)
+    return shapes

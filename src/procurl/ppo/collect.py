@@ -1,0 +1,121 @@
+"""The student at work: steps of training in array environments, on tasks drawn by the teacher."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from procurl.arrays import Array
+from procurl.envs.array_env import ArrayEnv
+from procurl.ppo.episodes import choose
+from procurl.ppo.networks import ActorCritic, CategoricalHead, GaussianHead, forward
+
+
+class Lanes(NamedTuple):
+    """b environments between two rollouts, each in the middle of an episode."""
+
+    env: Any  # [b, ...]
+    observations: Array  # [b, o]
+    tasks: Array  # [b] int32, what each plays
+    gained: Array  # [b] return of the episode so far
+
+
+class Rollout(NamedTuple):
+    """T steps in b environments."""
+
+    observations: Array  # [T, b, o]
+    actions: Array  # [T, b, ...] before clipping to the box
+    rewards: Array  # [T, b]
+    dones: Array  # [T, b] bool, the episode ended with this step
+    success: Array  # [T, b] bool, and at the goal
+    returns: Array  # [T, b] return of the episode up to and with this step
+    tasks: Array  # [T, b] int32
+
+
+def head_of(env: ArrayEnv) -> GaussianHead | CategoricalHead:
+    """The kind of policy that acts in `env`."""
+    if env.n_actions is not None:
+        return CategoricalHead(env.n_actions)
+    assert env.action_low is not None
+    return GaussianHead(len(env.action_low))
+
+
+def draw_tasks(key: Array, cumulative: Array, shape: tuple[int, ...]) -> Array:
+    """Tasks, int32, drawn independently from the distribution with these cumulative weights [n]."""
+    draws = jax.random.uniform(key, shape) * cumulative[-1]
+    return jnp.searchsorted(cumulative, draws, side="right").astype(jnp.int32)
+
+
+def enter(env: ArrayEnv, contexts: Array, tasks: Array) -> Lanes:
+    """Environments at the start of their first episodes.
+
+    Args:
+        env: the dynamics.
+        contexts: [n, c] of the pool.
+        tasks: [b].
+    """
+    state = env.initial(contexts[tasks])
+    return Lanes(state, env.observe(state), tasks, jnp.zeros(len(tasks), dtype=jnp.float32))
+
+
+def collect(
+    env: ArrayEnv,
+    network: ActorCritic,
+    contexts: Array,
+    params: dict[str, Array],
+    lanes: Lanes,
+    cumulative: Array,
+    key: Array,
+    steps: int,
+) -> tuple[Lanes, Rollout]:
+    """Act with the stochastic policy for `steps` steps in each environment.
+
+    An environment whose episode ends goes on at once with a new task. All random numbers are drawn
+    before the loop, which keeps it short.
+
+    Args:
+        env: the dynamics.
+        network: of the student.
+        contexts: [n, c] of the pool.
+        params: of the network.
+        lanes: where the last rollout ended.
+        cumulative: [n] cumulative weights of the tasks.
+        key: one random key.
+        steps: T.
+    """
+    b = len(lanes.tasks)
+    task_key, action_key, noise_key = jax.random.split(key, 3)
+    head = network.head
+    kind, _ = jax.eval_shape(lambda o: forward(network, params, o), lanes.observations)
+    draws = (
+        draw_tasks(task_key, cumulative, (steps, b)),
+        kind.draw_noise(action_key, (steps, b, head.size)),
+        jax.random.normal(noise_key, (steps, b, *env.noise_shape)),
+    )
+
+    def step(lanes: Lanes, drawn: tuple[Array, Array, Array]) -> tuple[Lanes, Rollout]:
+        next_tasks, action_noise, noise = drawn
+        policy, _ = forward(network, params, lanes.observations)
+        actions = policy.sample(action_noise)
+        after = env.step(lanes.env, actions, noise)
+        gained = lanes.gained + after.reward
+        seen = Rollout(
+            lanes.observations,
+            actions,
+            after.reward,
+            after.done,
+            after.success,
+            gained,
+            lanes.tasks,
+        )
+        state = choose(after.done, env.initial(contexts[next_tasks]), after.state)
+        following = Lanes(
+            state,
+            env.observe(state),
+            jnp.where(after.done, next_tasks, lanes.tasks),
+            jnp.where(after.done, 0.0, gained),
+        )
+        return following, seen
+
+    return lax.scan(step, lanes, draws)

@@ -1,0 +1,117 @@
+"""Whole episodes on every task of a pool inside one program: rollouts for teachers, evaluation."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from procurl.arrays import Array
+from procurl.envs.array_env import ArrayEnv
+
+Tree = TypeVar("Tree")
+
+
+class Episodes(NamedTuple):
+    """What came of k episodes on each of n tasks."""
+
+    returns: Array  # [n, k] undiscounted
+    success: Array  # [n, k] bool
+    steps: Array  # []  environment steps taken in all, int32
+
+
+class _Lanes(NamedTuple):
+    """State of the loop: `width` environments, each busy with one episode at a time."""
+
+    env: Any  # [width, ...]
+    episode: Array  # [width] int32, its number; `total` or more where nothing is left to play
+    age: Array  # [width] int32, steps into the episode
+    gained: Array  # [width] return so far
+    started: Array  # []  int32, episodes handed out
+    steps: Array  # []  int32
+    returns: Array  # [total]
+    success: Array  # [total] bool
+
+
+def play_episodes(
+    env: ArrayEnv,
+    contexts: Array,
+    act: Callable[[Array, Array], Array],
+    key: Array,
+    k: int,
+    width: int,
+) -> Episodes:
+    """Play `k` episodes on every task, `width` at a time.
+
+    An environment whose episode has ended takes up the next one at once, so that nothing waits for
+    the longest. All randomness of an episode comes from (key, task, its number, step), whichever
+    environment plays it: the result does not depend on `width`.
+
+    Args:
+        env: the dynamics.
+        contexts: [n, c].
+        act: (observations [b, o], keys [b]) to actions [b, …].
+        key: one random key.
+        k: episodes per task.
+        width: environments at a time.
+    """
+    total = contexts.shape[0] * k
+    width = min(width, total)
+
+    def fresh(episodes: Array) -> Any:
+        return env.initial(contexts[jnp.minimum(episodes, total - 1) // k])
+
+    def advance(lanes: _Lanes) -> _Lanes:
+        keys = jax.vmap(lambda e, t: jax.random.fold_in(jax.random.fold_in(key, e), t))(
+            lanes.episode, lanes.age
+        )
+        keys, noise_keys = _two(keys)
+        noise = jax.vmap(lambda key: jax.random.normal(key, env.noise_shape))(noise_keys)
+        after = env.step(lanes.env, act(env.observe(lanes.env), keys), noise)
+        busy = lanes.episode < total
+        done = after.done & busy
+        gained = lanes.gained + after.reward
+        place = jnp.where(done, lanes.episode, total)  # beyond the end: dropped
+        new = lanes.started + jnp.cumsum(done.astype(jnp.int32)) - 1
+        episode = jnp.where(done, jnp.minimum(new, total), lanes.episode)
+        return _Lanes(
+            env=choose(done, fresh(episode), after.state),
+            episode=episode,
+            age=jnp.where(done, 0, lanes.age + 1),
+            gained=jnp.where(done, 0.0, gained),
+            started=lanes.started + jnp.sum(done, dtype=jnp.int32),
+            steps=lanes.steps + jnp.sum(busy, dtype=jnp.int32),
+            returns=lanes.returns.at[place].set(gained, mode="drop"),
+            success=lanes.success.at[place].set(after.success, mode="drop"),
+        )
+
+    first = jnp.arange(width, dtype=jnp.int32)
+    start = _Lanes(
+        env=fresh(first),
+        episode=first,
+        age=jnp.zeros(width, dtype=jnp.int32),
+        gained=jnp.zeros(width, dtype=jnp.float32),
+        started=jnp.asarray(width, dtype=jnp.int32),
+        steps=jnp.zeros((), dtype=jnp.int32),
+        returns=jnp.zeros(total, dtype=jnp.float32),
+        success=jnp.zeros(total, dtype=bool),
+    )
+    end = lax.while_loop(lambda lanes: jnp.any(lanes.episode < total), advance, start)
+    return Episodes(end.returns.reshape(-1, k), end.success.reshape(-1, k), end.steps)
+
+
+def choose(where: Array, yes: Tree, no: Tree) -> Tree:
+    """Of two trees of arrays [b, …], the rows of `yes` where `where` [b] holds, else of `no`."""
+
+    def pick(a: Array, b: Array) -> Array:
+        return jnp.where(where.reshape(where.shape + (1,) * (a.ndim - where.ndim)), a, b)
+
+    picked: Tree = jax.tree.map(pick, yes, no)
+    return picked
+
+
+def _two(keys: Array) -> tuple[Array, Array]:
+    """Two independent keys from each of `keys` [b]."""
+    split = jax.vmap(jax.random.split)(keys)
+    return split[:, 0], split[:, 1]

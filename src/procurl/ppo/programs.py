@@ -1,0 +1,166 @@
+"""The compiled programs: a student and its teacher, for a batch of runs side by side.
+
+Every array has the runs first. The student's programs know nothing of strategies, so all strategies
+share them; what a strategy adds is a small program of its own.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from procurl.arrays import Array
+from procurl.ppo.episodes import choose
+from procurl.ppo.settings import PPOSettings
+from procurl.ppo.student import Played, Student, Training
+from procurl.ppo.teacher import Teacher, Teaching
+from procurl.ppo.update import Diagnostics
+from procurl.strategies.strategy import Strategy
+
+
+class Purpose(NamedTuple):
+    """What a run's random numbers are for; each purpose has a stream of its own."""
+
+    begin: int = 0
+    train: int = 1
+    teach: int = 2
+    roll_out: int = 3
+    evaluate: int = 4
+    test: int = 5
+
+
+PURPOSE = Purpose()
+
+
+@partial(jax.jit, static_argnames="purpose")
+def run_keys(seeds: Array, purpose: int, count: Array) -> Array:
+    """[w] a key for each run's seed, this purpose and the `count`-th time that one is needed."""
+
+    def of(seed: Array) -> Array:
+        stream = jax.random.fold_in(jax.random.key(seed), purpose)
+        return jax.random.fold_in(stream, count)
+
+    return jax.vmap(of)(seeds)
+
+
+@partial(jax.jit, static_argnames="student")
+def begin_students(student: Student, contexts: Array, keys: Array) -> Training:
+    return jax.vmap(lambda key: student.begin(contexts, key))(keys)
+
+
+@partial(jax.jit, static_argnames=("teacher", "horizon", "runs"))
+def begin_teachers(teacher: Teacher, strategies: Strategy, horizon: int, runs: int) -> Teaching:
+    begin: Any = jax.vmap(lambda strategy: teacher.begin(strategy, horizon), axis_size=runs)
+    begun: Teaching = begin(strategies)
+    return begun
+
+
+@partial(jax.jit, static_argnames="student", donate_argnames="training")
+def train(
+    student: Student,
+    ppo: PPOSettings,
+    contexts: Array,
+    training: Training,
+    cumulative: Array,
+    keys: Array,
+    alive: Array,
+) -> tuple[Training, Played, Diagnostics, Array]:
+    """One update of every run that is alive; a run whose loss is not finite stays as it was."""
+
+    def one(
+        ppo: PPOSettings, training: Training, cumulative: Array, key: Array
+    ) -> tuple[Training, Played, Diagnostics]:
+        return student.train(ppo, contexts, training, cumulative, key)
+
+    after, played, diagnostics = jax.vmap(one)(ppo, training, cumulative, keys)
+    going = alive & jax.vmap(Diagnostics.finite)(diagnostics)
+    return choose(going, after, training), played, diagnostics, going
+
+
+@partial(jax.jit, static_argnames=("student", "teacher", "refresh"), donate_argnames="teaching")
+def teach(
+    student: Student,
+    teacher: Teacher,
+    strategies: Strategy,
+    observations: Array,
+    params: Any,
+    teaching: Teaching,
+    played: Played,
+    step: Array,
+    keys: Array,
+    alive: Array,
+    refresh: bool,
+) -> tuple[Teaching, Array]:
+    """Take in what was played and, with `refresh`, the critic's values; (teaching, alive)."""
+
+    def one(
+        strategy: Strategy, params: Any, teaching: Teaching, played: Played, key: Array
+    ) -> Teaching:
+        values = student.values(params, observations)
+        if teacher.gathers:
+            teaching = teacher.gather(strategy, teaching, played, values)
+        return teacher.refresh(strategy, teaching, step, values, key, None) if refresh else teaching
+
+    after = jax.vmap(one)(strategies, params, teaching, played, keys)
+    going = alive & after.sound
+    return choose(going, after, teaching), going
+
+
+@partial(jax.jit, static_argnames=("student", "teacher", "width"), donate_argnames="teaching")
+def teach_by_rollouts(
+    student: Student,
+    teacher: Teacher,
+    strategies: Strategy,
+    contexts: Array,
+    observations: Array,
+    params: Any,
+    teaching: Teaching,
+    step: Array,
+    keys: Array,
+    due: Array,
+    width: int,
+) -> Teaching:
+    """Play the teacher's rollouts on the whole pool and refresh the runs that are due."""
+    plan = teacher.plan
+    assert plan is not None
+
+    def one(strategy: Strategy, params: Any, teaching: Teaching, key: Array) -> Teaching:
+        rollout_key, noise_key = jax.random.split(key)
+        values = student.values(params, observations)
+        episodes = student.roll_out(params, contexts, rollout_key, plan.episodes, width)
+        return teacher.refresh(strategy, teaching, step, values, noise_key, episodes)
+
+    after = jax.vmap(one)(strategies, params, teaching, keys)
+    return choose(due, after, teaching)
+
+
+@partial(jax.jit, static_argnames=("student", "width"))
+def evaluate(student: Student, contexts: Array, params: Any, keys: Array, width: int) -> Array:
+    """[w, n] return of one deterministic episode on every task."""
+    return jax.vmap(lambda params, key: student.evaluate(params, contexts, key, width))(
+        params, keys
+    )
+
+
+@jax.jit
+def due(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
+    """[w] bool, which runs' teachers are to refresh now."""
+
+    def one(strategy: Strategy, teaching: Teaching) -> Array:
+        return jnp.asarray(strategy.due(step, teaching.step, teaching.teacher_steps, teaching.cost))
+
+    return jax.vmap(one)(strategies, teaching)
+
+
+@jax.jit
+def curriculum_metrics(strategies: Strategy, teaching: Teaching) -> tuple[Array, Array]:
+    """([w] entropy of the distribution over tasks, [w] mean estimated success, NaN for none)."""
+
+    def one(strategy: Strategy, teaching: Teaching) -> tuple[Array, Array]:
+        p = strategy.probabilities(teaching.strategy)
+        entropy = -jnp.sum(p * jnp.log(jnp.where(p > 0, p, 1.0)))
+        success = strategy.estimated_success(teaching.strategy)
+        return entropy, jnp.asarray(jnp.nan if success is None else jnp.mean(success))
+
+    return jax.vmap(one)(strategies, teaching)

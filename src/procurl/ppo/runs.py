@@ -1,0 +1,252 @@
+"""A batch of runs from the first step to the last: the loop outside the compiled programs."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.arrays import Array
+from procurl.envs.array_env import ArrayEnv
+from procurl.ppo import programs
+from procurl.ppo.collect import head_of
+from procurl.ppo.episodes import choose
+from procurl.ppo.networks import actor_critic
+from procurl.ppo.programs import PURPOSE
+from procurl.ppo.settings import PPOSettings
+from procurl.ppo.student import Student, Training
+from procurl.ppo.teacher import Teacher, Teaching
+from procurl.pytrees import register_settings
+from procurl.strategies.strategy import Strategy
+
+ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not change results
+
+
+class Evaluation(NamedTuple):
+    """One evaluation of all runs of a batch."""
+
+    step: int  # the training steps that it stands for
+    train_steps: int  # those really taken, a whole number of updates
+    performance: list[float]  # [w] mean return over the pool
+    test_performance: list[float] | None  # [w] over the test pool
+    env_steps: list[int]  # [w] training and teacher
+    entropy: list[float]  # [w] of the distribution over tasks
+    mean_success: list[float]  # [w] as the teacher estimates it, NaN for none
+    seconds: float  # of training so far, evaluations not counted
+
+
+class RunsState(NamedTuple):
+    """Everything that changes, so everything that a checkpoint has to hold."""
+
+    training: Training
+    teaching: Teaching
+    alive: Array  # [w] bool
+    stopped_at: Array  # [w] int32, training steps at which a run stopped; −1 while it goes on
+    best_params: Any  # [w, ...] of the best evaluation so far
+    best: Array  # [w] its performance
+
+
+@dataclass
+class Runs:
+    """Runs of one environment and one strategy, differing in seed and in numeric settings.
+
+    Args:
+        env: the dynamics.
+        contexts: [n, c] of the training pool.
+        strategies: one per run; they may differ in traced settings only.
+        ppo: one per run, likewise.
+        seeds: one per run.
+        n_envs: environments per run; `n_steps` is shared among them.
+        eval_every: training steps between evaluations.
+        eval_tasks: positions of the tasks that evaluations play; None plays all.
+        test_contexts: [m, c] of a test pool.
+    """
+
+    env: ArrayEnv
+    contexts: NDArray[Any]
+    strategies: Sequence[Strategy]
+    ppo: Sequence[PPOSettings]
+    seeds: Sequence[int]
+    n_envs: int = 1
+    eval_every: int = 25_000
+    eval_tasks: NDArray[Any] | None = None
+    test_contexts: NDArray[Any] | None = None
+    evaluations: list[Evaluation] = field(default_factory=list)
+    updates: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        first, settings = self.strategies[0], self.ppo[0]
+        if settings.n_steps % self.n_envs:
+            raise ValueError(
+                f"n_envs must divide the {settings.n_steps} steps of an update, got {self.n_envs}"
+            )
+        register_settings(first)
+        self.student = Student(self.env, actor_critic(settings, head_of(self.env)), self.n_envs)
+        self.teacher = Teacher(
+            len(self.contexts), self.n_envs, frozenset(first.uses), first.rollout_plan()
+        )
+        self._strategies = _stacked(self.strategies)
+        self._ppo = _stacked(self.ppo)
+        self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
+        self._contexts = jnp.asarray(self.contexts)
+        evaluated = self.contexts if self.eval_tasks is None else self.contexts[self.eval_tasks]
+        self._eval_contexts = jnp.asarray(evaluated)
+        self._observations = jax.jit(self.student.initial_observations)(self._contexts)
+        self.state = self._begin()
+
+    def _begin(self) -> RunsState:
+        keys = programs.run_keys(self._seeds, PURPOSE.begin, 0)
+        training = programs.begin_students(self.student, self._contexts, keys)
+        w = len(self.seeds)
+        teaching = programs.begin_teachers(self.teacher, self._strategies, self.env.horizon, w)
+        return RunsState(
+            training,
+            teaching,
+            alive=jnp.ones(w, dtype=bool),
+            stopped_at=jnp.full(w, -1, dtype=jnp.int32),
+            best_params=jax.tree.map(jnp.copy, training.student.params),
+            best=jnp.full(w, -jnp.inf),
+        )
+
+    @property
+    def train_steps(self) -> int:
+        """Training steps that every run has taken."""
+        return self.updates * self.ppo[0].n_steps
+
+    def advance(self) -> None:
+        """Train every run for one update, let its teacher learn, and evaluate where due."""
+        start = time.perf_counter()
+        before = self.train_steps
+        state = self.state
+        keys = programs.run_keys(self._seeds, PURPOSE.train, self.updates)
+        training, played, _, alive = programs.train(
+            self.student,
+            self._ppo,
+            self._contexts,
+            state.training,
+            state.teaching.cumulative,
+            keys,
+            state.alive,
+        )
+        self.updates += 1
+        teaching, alive = self._taught(training, state.teaching, played, alive)
+        stopped = state.alive & ~alive
+        stopped_at = jnp.where(stopped, self.train_steps, state.stopped_at)
+        self.state = state._replace(
+            training=training, teaching=teaching, alive=alive, stopped_at=stopped_at
+        )
+        evaluate = before // self.eval_every < self.train_steps // self.eval_every
+        if evaluate:
+            jax.block_until_ready(self.state)  # type: ignore[no-untyped-call]
+        self.seconds += time.perf_counter() - start
+        if evaluate:
+            self.evaluate(self.train_steps // self.eval_every * self.eval_every)
+
+    def _taught(
+        self, training: Training, teaching: Teaching, played: Any, alive: Array
+    ) -> tuple[Teaching, Array]:
+        step = jnp.asarray(self.train_steps, dtype=jnp.int32)
+        params = training.student.params
+        by_rollouts = self.teacher.plan is not None
+        refresh = not by_rollouts and self._refresh_due()
+        if self.teacher.gathers or refresh:
+            keys = programs.run_keys(self._seeds, PURPOSE.teach, self.updates)
+            teaching, alive = programs.teach(
+                self.student,
+                self.teacher,
+                self._strategies,
+                self._observations,
+                params,
+                teaching,
+                played,
+                step,
+                keys,
+                alive,
+                refresh,
+            )
+        if by_rollouts and self._refresh_due():
+            due = programs.due(self._strategies, teaching, step) & alive
+            if bool(jnp.any(due)):
+                keys = programs.run_keys(self._seeds, PURPOSE.roll_out, self.updates)
+                teaching = programs.teach_by_rollouts(
+                    self.student,
+                    self.teacher,
+                    self._strategies,
+                    self._contexts,
+                    self._observations,
+                    params,
+                    teaching,
+                    step,
+                    keys,
+                    due,
+                    ROLLOUT_WIDTH,
+                )
+                alive = alive & teaching.sound
+        return teaching, alive
+
+    def _refresh_due(self) -> bool:
+        """Whether the interval has passed for any run since it was last refreshed, as far as the
+        host can tell; a budget may still say no.
+        """
+        if not self.teacher.uses:
+            return False
+        n_pos = self.strategies[0].n_pos
+        if n_pos is None:
+            return True
+        if self.teacher.plan is not None:
+            return True
+        before = self.train_steps - self.ppo[0].n_steps
+        return before // n_pos < self.train_steps // n_pos
+
+    def evaluate(self, step: int) -> Evaluation:
+        """Play one deterministic episode on every task and keep the best weights so far."""
+        params = self.state.training.student.params
+        keys = programs.run_keys(self._seeds, PURPOSE.evaluate, self.updates)
+        returns = programs.evaluate(self.student, self._eval_contexts, params, keys, ROLLOUT_WIDTH)
+        performance = jnp.mean(returns, axis=1)
+        test = None
+        if self.test_contexts is not None:
+            keys = programs.run_keys(self._seeds, PURPOSE.test, self.updates)
+            contexts = jnp.asarray(self.test_contexts)
+            returns = programs.evaluate(self.student, contexts, params, keys, ROLLOUT_WIDTH)
+            test = np.asarray(jnp.mean(returns, axis=1)).tolist()
+        better = performance > self.state.best
+        self.state = self.state._replace(
+            best=jnp.maximum(performance, self.state.best),
+            best_params=_pick(better, params, self.state.best_params),
+        )
+        entropy, success = programs.curriculum_metrics(self._strategies, self.state.teaching)
+        teacher_steps = np.asarray(self.state.teaching.teacher_steps)
+        evaluation = Evaluation(
+            step=step,
+            train_steps=self.train_steps,
+            performance=np.asarray(performance).tolist(),
+            test_performance=test,
+            env_steps=(teacher_steps + self.train_steps).tolist(),
+            entropy=np.asarray(entropy).tolist(),
+            mean_success=np.asarray(success).tolist(),
+            seconds=self.seconds,
+        )
+        self.evaluations.append(evaluation)
+        return evaluation
+
+
+def _stacked(trees: Sequence[Any]) -> Any:
+    """Settings of all runs as one tree of arrays [w, …] in single precision."""
+
+    def stack(*leaves: Any) -> Array:
+        array = jnp.stack([jnp.asarray(leaf) for leaf in leaves])
+        whole = jnp.issubdtype(array.dtype, jnp.integer) and array.ndim > 1  # task ids stay whole
+        return array if whole else array.astype(jnp.float32)
+
+    return jax.tree.map(stack, *trees)
+
+
+@jax.jit
+def _pick(where: Array, yes: Any, no: Any) -> Any:
+    return choose(where, yes, no)

@@ -1,0 +1,183 @@
+"""The teacher of one run as pure functions: gather what was played, refresh the distribution."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from procurl.arrays import Array
+from procurl.evidence import Evidence
+from procurl.ppo.episodes import Episodes
+from procurl.ppo.student import Played
+from procurl.strategies.strategy import Strategy
+from procurl.success import RolloutPlan
+
+
+class Gathered(NamedTuple):
+    """What the training episodes since the last refresh have shown."""
+
+    wins: Array  # [n]
+    losses: Array  # [n]
+    played: Array  # [n] episodes that ended
+    score: Array  # [n] of the latest episode
+    open_score: Array  # [b] sum over the episode that each environment is in
+    open_length: Array  # [b] its steps so far
+
+
+class Teaching(NamedTuple):
+    """What changes while a run is taught."""
+
+    strategy: Any  # state of the strategy
+    gathered: Gathered
+    cumulative: Array  # [n] cumulative probabilities of the tasks
+    step: Array  # []  int32, training steps at the last refresh
+    teacher_steps: Array  # []  int32, environment steps used by rollouts
+    cost: Array  # []  int32, steps that the next rollouts are expected to take
+    sound: Array  # []  bool, False once evidence was not finite
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """What the teacher's programs are made of besides the strategy, which is handed to each.
+
+    Args:
+        n: tasks in the pool.
+        n_envs: b, environments that train at a time.
+        uses: the fields of evidence that the strategy looks at.
+        plan: the rollouts that it asks for, if any.
+    """
+
+    n: int
+    n_envs: int
+    uses: frozenset[str]
+    plan: RolloutPlan | None
+
+    @property
+    def gathers(self) -> bool:
+        """Whether training episodes have to be counted."""
+        return bool(self.uses & {"wins", "losses", "played", "score"})
+
+    def begin(self, strategy: Strategy, horizon: int) -> Teaching:
+        """Before any evidence; the first rollouts are expected to last to the horizon."""
+        zeros = jnp.zeros(self.n)
+        open_ = jnp.zeros(self.n_envs)
+        state = jax.tree.map(_as_jax, strategy.init(self.n))
+        cost = 0 if self.plan is None else self.n * self.plan.episodes * horizon
+        nothing = jnp.zeros((), dtype=jnp.int32)
+        return Teaching(
+            strategy=state,
+            gathered=Gathered(zeros, zeros, zeros, zeros, open_, open_),
+            cumulative=jnp.cumsum(strategy.probabilities(state)),
+            step=nothing,
+            teacher_steps=nothing,
+            cost=nothing + cost,
+            sound=jnp.ones((), dtype=bool),
+        )
+
+    def gather(
+        self, strategy: Strategy, teaching: Teaching, played: Played, values: Array
+    ) -> Teaching:
+        """Add the episodes of one update to what was gathered."""
+        before = teaching.gathered
+        ended, tasks = played.dones.reshape(-1), played.tasks.reshape(-1)
+        wins, losses = strategy.outcomes(played.returns.reshape(-1), values)
+        score, open_score, open_length = _episode_scores(strategy, before, played)
+        order = jnp.where(ended, jnp.arange(1, ended.size + 1), 0)
+        latest = jnp.zeros(self.n, dtype=order.dtype).at[tasks].max(order)
+
+        def total(weights: Array) -> Array:
+            return jnp.zeros(self.n).at[tasks].add(jnp.where(ended, weights, 0.0))
+
+        new_score = score.reshape(-1)[jnp.maximum(latest - 1, 0)]
+        gathered = Gathered(
+            wins=before.wins + total(wins),
+            losses=before.losses + total(losses),
+            played=before.played + total(jnp.ones_like(wins)),
+            score=jnp.where(latest > 0, new_score, before.score),
+            open_score=open_score,
+            open_length=open_length,
+        )
+        return teaching._replace(gathered=gathered)
+
+    def refresh(
+        self,
+        strategy: Strategy,
+        teaching: Teaching,
+        step: Array,
+        values: Array,
+        key: Array,
+        episodes: Episodes | None,
+    ) -> Teaching:
+        """The distribution after new evidence.
+
+        Args:
+            strategy: its numbers may be traced.
+            teaching: as it is now.
+            step: [] training steps so far.
+            values: [n] the critic's.
+            key: for noise.
+            episodes: the teacher's rollouts, if it made any.
+        """
+        gathered = teaching.gathered
+        fields: dict[str, Array] = {
+            "values": values,
+            "wins": gathered.wins,
+            "losses": gathered.losses,
+            "score": gathered.score,
+            "played": gathered.played,
+            "noise": jax.random.uniform(key, (self.n,), minval=-1.0, maxval=1.0),
+        }
+        if episodes is not None and self.plan is not None:
+            fields |= _rollout_evidence(self.plan, episodes)
+        used = {name: field for name, field in fields.items() if name in self.uses}
+        state = strategy.update(teaching.strategy, Evidence(step=step, **used))
+        finite = [jnp.all(jnp.isfinite(field)) for field in used.values()]
+        steps = teaching.cost * 0 if episodes is None else episodes.steps
+        nothing = jnp.zeros_like(gathered.wins)
+        return Teaching(
+            strategy=state,
+            gathered=gathered._replace(wins=nothing, losses=nothing, played=nothing),
+            cumulative=jnp.cumsum(strategy.probabilities(state)),
+            step=jnp.asarray(step, dtype=jnp.int32),
+            teacher_steps=teaching.teacher_steps + steps,
+            cost=steps,
+            sound=teaching.sound & jnp.all(jnp.asarray([True, *finite])),
+        )
+
+
+def _as_jax(leaf: Any) -> Array:
+    """Floating-point state in single precision, other types as they are."""
+    array = jnp.asarray(leaf)
+    return array.astype(jnp.float32) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
+def _rollout_evidence(plan: RolloutPlan, episodes: Episodes) -> dict[str, Array]:
+    """Success and best rollouts of every task, from k episodes on each."""
+    measured = episodes.returns if plan.measure == "return" else episodes.success
+    measured = measured.astype(jnp.float32)
+    top = max(1, round(plan.top_fraction * plan.episodes))
+    best = jnp.sort(measured, axis=1)[:, -top:]
+    return {
+        "rollout_success": jnp.mean(measured, axis=1),
+        "rollout_top": jnp.mean(best, axis=1),
+    }
+
+
+def _episode_scores(
+    strategy: Strategy, before: Gathered, played: Played
+) -> tuple[Array, Array, Array]:
+    """(mean score [T, b] of the episode up to each step, and the open episodes' sum and length)."""
+
+    def step(
+        open_: tuple[Array, Array], now: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array], Array]:
+        score, done = now
+        total, length = open_[0] + score, open_[1] + 1.0
+        return (jnp.where(done, 0.0, total), jnp.where(done, 0.0, length)), total / length
+
+    now = (strategy.transition_score(played.advantages), played.dones)
+    start = (before.open_score, before.open_length)
+    (open_score, open_length), means = lax.scan(step, start, now)
+    return means, open_score, open_length

@@ -1,0 +1,33 @@
+"""The paper's settings: every strategy can be made for every environment."""
+
+import pytest
+
+from procurl import strategy_names
+from procurl.experiments.presets import PRESETS, paper_strategy, preset
+
+
+@pytest.mark.parametrize("env", PRESETS)
+@pytest.mark.parametrize("name", strategy_names())
+def test_every_strategy_has_sound_settings_everywhere(env, name):
+    paper_strategy(env, name).check()
+
+
+def test_settings_of_the_papers_table():
+    val = paper_strategy("antgoal", "procurl-val")
+    assert (val.beta, val.success.v_min, val.success.v_max) == (10.0, 0.0, 300.0)
+    env = paper_strategy("basickarel", "procurl-env-4")
+    assert (env.beta, env.success.n_pos, env.success.budget) == (10.0, 102_400, 4.0)
+    assert paper_strategy("ballcatching", "procurl-env").success.measure == "success"
+    assert paper_strategy("pointmass-d", "procurl-val").success.v_max is None
+    assert paper_strategy("pointmass-s", "spdl").max_kl == 0.5
+    assert paper_strategy("basickarel", "space").kappa == 64
+    assert paper_strategy("ballcatching", "plr").rho == 0.7
+
+
+def test_given_settings_come_first():
+    assert paper_strategy("pointmass-s", "procurl-val", beta=7.0).beta == 7.0
+
+
+def test_an_unknown_environment_is_answered_with_the_nearest():
+    with pytest.raises(ValueError, match="Did you mean 'pointmass-s'"):
+        preset("pointmass")
