@@ -68,6 +68,24 @@ def vector(name: str, steps: int = 200) -> Run:
     return run
 
 
+def vector_by_mask(name: str, steps: int = 200) -> Run:
+    """The vector environment without automatic resets."""
+    env = GymVectorEnv(name, WIDE, autoreset_mode="Disabled")
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(steps)]
+
+    def run() -> int:
+        env.reset()
+        for action in actions:
+            done = env.step(action)[2]
+            if done.any():
+                env.reset(options={"reset_mask": done})
+        return steps * WIDE
+
+    return run
+
+
 def compiled(env: ArrayEnv, draws_noise: bool, steps: int = 200) -> Run:
     """The pure functions under `jit` and `lax.scan`."""
     contexts = jnp.asarray(env.contexts_of(env.default_pool()), dtype=jnp.float32)
@@ -130,6 +148,7 @@ def contenders(name: str) -> dict[str, Run]:
         "the usual way, 1": one_at_a_time(usual),
         "GymEnv, 1": one_at_a_time(GymEnv(name)),
         f"GymVectorEnv, {WIDE}": vector(name),
+        f"GymVectorEnv, {WIDE}, reset by mask": vector_by_mask(name),
         f"JAX, {WIDEST}": compiled(env, draws_noise=True),
     }
     if np.prod(env.noise_shape) > 0:

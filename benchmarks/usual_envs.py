@@ -67,7 +67,7 @@ class UsualPointMass(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
 class UsualKarel(gymnasium.Env[NDArray[np.float32], Any]):
     """BasicKarel over contexts [n, 7]: walls, cell, direction, markers and the target's three."""
 
-    turns = ((-1, 0), (0, -1), (1, 0), (0, 1))  # north, west, south, east
+    ahead = np.array([[-1, 0], [0, -1], [1, 0], [0, 1]])  # north, west, south, east
 
     def __init__(self, contexts: NDArray[np.float64]) -> None:
         self.contexts = contexts.astype(np.int64)
@@ -78,54 +78,68 @@ class UsualKarel(gymnasium.Env[NDArray[np.float32], Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         super().reset(seed=seed)
-        context = self.contexts[self.np_random.integers(len(self.contexts))]
-        walls, cell, self.direction, markers, goal_cell, self.goal_direction, goal_markers = context
-        bits = np.arange(16)
-        self.walls = (walls >> bits & 1).reshape(4, 4)
-        self.markers = (markers >> bits & 1).reshape(4, 4)
-        self.goal_markers = (goal_markers >> bits & 1).reshape(4, 4)
-        self.place = divmod(int(cell), 4)
-        self.goal = divmod(int(goal_cell), 4)
+        self.task = int(self.np_random.integers(len(self.contexts)))
+        walls, cell, self.direction, markers, goal, self.goal_direction, goal_markers = (
+            self.contexts[self.task]
+        )
+        self.walls, self.markers, self.goal_markers = map(grid, (walls, markers, goal_markers))
+        self.position = np.array(divmod(cell, 4))
+        self.goal = np.array(divmod(goal, 4))
         self.steps = 0
-        return self.observe(), {}
+        return self.observe(), {"task": self.task}
 
     def step(self, action: int) -> Step:
         crashed = success = False
+        here = tuple(self.position)
         if action == 0:
-            row = self.place[0] + self.turns[self.direction][0]
-            column = self.place[1] + self.turns[self.direction][1]
-            if 0 <= row < 4 and 0 <= column < 4 and not self.walls[row, column]:
-                self.place = (row, column)
+            position = self.position + self.ahead[self.direction]
+            inside = np.all((position >= 0) & (position < 4))
+            if inside and not self.walls[tuple(position)]:
+                self.position = position
             else:
                 crashed = True
-        elif action in (1, 2):
-            self.direction = (self.direction + (1 if action == 1 else 3)) % 4
-        elif action in (3, 4):
-            wanted = 1 if action == 3 else 0
-            crashed = bool(self.markers[self.place] != wanted)
-            self.markers[self.place] = 1 - wanted
-        else:
+        elif action == 1:
+            self.direction = (self.direction + 1) % 4
+        elif action == 2:
+            self.direction = (self.direction - 1) % 4
+        elif action == 3:
+            crashed = not self.markers[here]
+            self.markers[here] = 0
+        elif action == 4:
+            crashed = bool(self.markers[here])
+            self.markers[here] = 1
+        elif action == 5:
             success = (
-                self.place == self.goal
+                np.array_equal(self.position, self.goal)
                 and self.direction == self.goal_direction
                 and np.array_equal(self.markers, self.goal_markers)
             )
+        else:
+            raise ValueError(f"unknown action {action}")
         self.steps += 1
-        done = bool(crashed or action == 5 or self.steps >= 100)
-        return self.observe(), float(success), done, False, {"is_success": success}
+        done = crashed or action == 5 or self.steps >= 100
+        info = {"task": self.task, "is_success": bool(success)}
+        return self.observe(), float(success), bool(done), False, info
 
     def observe(self) -> NDArray[np.float32]:
         parts = [
             self.walls.ravel(),
-            *self.pose(self.place, self.direction),
+            one_hot(4 * self.position[0] + self.position[1], 16),
+            one_hot(self.direction, 4),
             self.markers.ravel(),
-            *self.pose(self.goal, self.goal_direction),
+            one_hot(4 * self.goal[0] + self.goal[1], 16),
+            one_hot(self.goal_direction, 4),
             self.goal_markers.ravel(),
         ]
         return np.concatenate(parts).astype(np.float32)
 
-    def pose(self, place: tuple[int, int], direction: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        cell, faces = np.zeros(16), np.zeros(4)
-        cell[4 * place[0] + place[1]] = 1
-        faces[direction] = 1
-        return cell, faces
+
+def grid(mask: int) -> NDArray[np.int64]:
+    """[4, 4] the bits of a mask of cells, the lowest for the upper left."""
+    return (mask >> np.arange(16) & 1).reshape(4, 4)
+
+
+def one_hot(index: int, size: int) -> NDArray[np.int64]:
+    hot = np.zeros(size, dtype=np.int64)
+    hot[index] = 1
+    return hot

@@ -19,14 +19,14 @@ def test_every_pool_holds_100_different_playable_tasks(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_pool_is_decided_by_its_arguments(kind):
-    same = point_mass_pool(kind, size=100, seed=2023)
+    same = point_mass_pool(kind, size=100, seed=7)
     assert point_mass_pool(kind).fingerprint == same.fingerprint
     assert point_mass_pool(kind, seed=1).fingerprint != same.fingerprint
 
 
 def test_the_default_pool_is_the_one_that_results_were_made_with():
     first = point_mass_pool().contexts[0]
-    np.testing.assert_allclose(first, [-3.295564361897725, 2.153300332529481, 0.45268221692954747])
+    np.testing.assert_allclose(first, [1.0007637328373358, 7.229103507271816, 3.102742760980774])
 
 
 @pytest.mark.parametrize("seed", [None, 0, 5])

@@ -1,6 +1,8 @@
 """The native vector environment: equal to single ones, with tasks and resets under control."""
 
 from copy import deepcopy
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -9,6 +11,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from procurl import TaskPool
+from procurl.envs.array_env import ArrayEnv, Transition
 from procurl.envs.gym_env import GymEnv
 from procurl.envs.registry import ENVIRONMENTS
 from procurl.envs.vector_env import GymVectorEnv
@@ -159,6 +162,19 @@ def test_contexts_are_chosen_per_sub_environment(env):
     np.testing.assert_array_equal(info["task"], [-1] * N)
 
 
+def test_free_contexts_have_their_entries_but_no_features():
+    pool = TaskPool([[0.0, 1.0, 1.0], [2.0, 3.0, 1.0]], features={"age": [7, 8]})
+    env = GymVectorEnv("pointmass-s", 3, pool=pool)
+    _, info = env.reset(seed=0, options={"task": [1, [1.0, 2.0, 0.5], 0]})
+    for shown in (info, env.step(STAY[:3])[4]):
+        assert shown["task"].tolist() == [1, -1, 0]
+        assert shown["gate_width"].tolist() == [3.0, 2.0, 1.0]
+        assert shown["_gate_width"].all()
+        assert shown["age"].tolist() == [8.0, 0.0, 7.0]
+        assert shown["_age"].tolist() == [True, False, True]
+    assert env.reset()[1]["_age"].all()
+
+
 def test_karel_takes_whole_tasks():
     env = GymVectorEnv("basickarel", 2)
     wanted = GymVectorEnv("basickarel", 2).reset(options={"task": [7, 9]})[0]
@@ -258,6 +274,16 @@ def test_bad_actions_are_refused(env):
         karel.step(np.array([0, 1, 2, 3, 6]))
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u1", "<i4", ">i8", "u8"])
+def test_discrete_actions_may_be_integers_of_any_kind(dtype):
+    env = GymVectorEnv("basickarel", N)
+    actions = np.array([0, 1, 2, 3, 4])
+    env.reset(seed=0)
+    wanted = env.step(actions)
+    env.reset(seed=0)
+    assert data_equivalence(env.step(actions.astype(dtype)), wanted, exact=True)
+
+
 def test_stepping_before_the_first_reset_is_refused():
     env = GymVectorEnv("pointmass-s", N)
     with pytest.raises(RuntimeError, match="has not begun: call reset"):
@@ -276,3 +302,58 @@ def test_what_it_returns_is_not_changed_by_later_steps(env):
             made.step(DOWN)
         made.reset()
         assert data_equivalence(results, copies, exact=True)
+
+
+class Places(NamedTuple):
+    x: np.ndarray  # [b, 1] float32
+
+
+@dataclass(frozen=True)
+class Walk(ArrayEnv):
+    """An environment that shows its state itself, not a copy."""
+
+    horizon = 3
+    context_names = ("start",)
+    observation_low = np.array([-10.0], dtype=np.float32)
+    observation_high = np.array([10.0], dtype=np.float32)
+    action_low = None
+    action_high = None
+    n_actions = 2
+    noise_shape = (0,)
+
+    def initial(self, contexts):
+        return Places(contexts.astype(np.float32))
+
+    def observe(self, state):
+        return state.x
+
+    def step(self, state, actions, noise):
+        x = state.x + actions[:, None].astype(np.float32)
+        done = x[:, 0] >= 3.0
+        return Transition(Places(x), done.astype(np.float32), done, done)
+
+    def check_context(self, context):
+        pass
+
+
+def overwrite(result):
+    """Set every number in what an environment returned to another one."""
+    for each in result.values() if isinstance(result, dict) else result:
+        if isinstance(each, np.ndarray) and each.dtype != object:
+            each[:] = np.logical_not(each)
+        elif each is not None:
+            overwrite(each)
+
+
+@pytest.mark.parametrize("env", ["basickarel", "pointmass-s", Walk()], ids=str)
+def test_what_it_returned_may_be_changed(env):
+    pool = TaskPool([[0.0], [1.0]], names=["start"]) if isinstance(env, Walk) else None
+    made, twin = GymVectorEnv(env, N, pool=pool), GymVectorEnv(env, N, pool=pool)
+    overwrite(made.reset(seed=0))
+    twin.reset(seed=0)
+    made.action_space.seed(0)
+    for _ in range(100):
+        actions = made.action_space.sample()
+        result = made.step(actions)
+        assert data_equivalence(result, twin.step(actions), exact=True)
+        overwrite(result)

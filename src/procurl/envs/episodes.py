@@ -17,6 +17,7 @@ from procurl.pool import TaskPool
 
 Ids = NDArray[np.int64]
 Contexts = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 FREE = -1  # the task id of an episode whose context is not that of a task of the pool
 
 
@@ -35,16 +36,25 @@ class Episodes:
         self.pool = _resolved(env, pool)
         self.pool_contexts: Contexts = env.contexts_of(self.pool)  # [tasks, c]
         self.tasks: Ids = np.full(n, FREE)
-        self.running: NDArray[np.bool_] = np.zeros(n, dtype=bool)
+        self.idle: Ids = np.arange(n)  # the episodes that have not begun, or have ended
         self.state: Any = None  # of the environment, None before the first start
+        self._first: Any = env.initial(self.pool_contexts)  # state of a fresh episode, by task
 
         # What describes a task: its context where tasks are not opaque, and the pool's features.
         entries = () if self.pool.contexts is None else env.context_names
         self.entries = len(entries)
         self.names = (*entries, *self.pool.features)  # k names
-        self.features = np.array([*self.pool.features.values()]).reshape(-1, len(self.pool))
-        self.described = np.zeros((len(self.names), n))  # [k, n] of the tasks being played
-        self.known = np.ones((len(self.names), n), dtype=bool)  # free contexts have no features
+        columns = [*self.pool_contexts.T[: self.entries], *self.pool.features.values()]
+        self._descriptions = np.zeros((len(self.pool) + 1, len(self.names)))  # the last is FREE's
+        self._descriptions[:-1].T[:] = np.reshape(columns, (-1, len(self.pool)))
+        self._contexts: Contexts = np.zeros((n, len(entries)))  # as given to the last `start`
+        self.some_free = False  # whether there may be free contexts among the tasks
+
+        silence = np.empty((n, *env.noise_shape), dtype=np.float32)
+        self._silence = None if silence.size else silence  # for environments without noise
+        one = rows_of(self._first, np.zeros(1, dtype=np.int64))
+        shown = env.observe(one)
+        self._shows_state = any(np.may_share_memory(shown, part) for part in one)
 
     def chosen(self, task: Any) -> tuple[int, Contexts]:
         """(id, context [c]) of a task that a user names: an id of the pool, or a task itself."""
@@ -73,22 +83,24 @@ class Episodes:
 
     def start(self, which: Ids, tasks: Ids, contexts: Contexts) -> None:
         """Begin the episodes `which` [m] anew, with those tasks [m] and contexts [m, c]."""
-        fresh = self.env.initial(contexts)
-        if len(which) == self.n:
-            self.state = fresh
-        elif self.state is None:
-            raise RuntimeError("the first reset must start every episode, got a reset_mask")
-        else:
-            self.state = type(fresh)(
-                *(_replaced(old, which, new) for old, new in zip(self.state, fresh, strict=True))
-            )
-        self.tasks[which] = tasks
-        self.running[which] = True
-        if self.entries:
-            self.described[: self.entries, which] = contexts.T
-        if len(self.features):
-            self.described[self.entries :, which] = self.features[:, tasks]
-            self.known[self.entries :, which] = tasks != FREE
+        self._begin(which, tasks, self.env.initial(contexts))
+        self._contexts[which] = contexts[:, : self.entries]
+        self.some_free = bool((self.tasks == FREE).any())
+
+    def start_tasks(self, which: Ids, tasks: Ids) -> None:
+        """`start` with tasks [m] of the pool: nothing is computed anew."""
+        self._begin(which, tasks, rows_of(self._first, tasks))
+
+    def described(self, mask: Mask | None = None) -> NDArray[np.float64]:
+        """[n, k] what describes the tasks being played; zero outside `mask` [n] and if unknown."""
+        tasks = self.tasks
+        if mask is not None:
+            tasks = tasks | (mask - 1)  # FREE outside the mask; `where` takes twice as long
+        described = self._descriptions.take(tasks, axis=0)
+        if self.some_free:
+            free = self.tasks == FREE if mask is None else mask & (self.tasks == FREE)
+            described[free, : self.entries] = self._contexts[free]
+        return described
 
     def advance(self, actions: Array, noise: Array) -> Transition:
         """Take one action [n, ...] in every episode.
@@ -97,22 +109,24 @@ class Episodes:
             actions: as of `checked_actions`.
             noise: [n, *noise_shape] standard normal.
         """
-        if not self.running.all():
-            idle = np.flatnonzero(~self.running).tolist()
-            which = "" if self.n == 1 else f" of sub-environments {idle}"
+        if self.idle.size:
+            which = "" if self.n == 1 else f" of sub-environments {self.idle.tolist()}"
             reason = "has not begun" if self.state is None else "has ended"
             raise RuntimeError(f"the episode{which} {reason}: call reset before step")
         transition = self.env.step(self.state, actions, noise)
         self.state = transition.state
-        self.running = ~transition.done
+        self.idle = transition.done.nonzero()[0]
         return transition
 
-    def observe(self) -> NDArray[np.float32]:
-        """[n, o] what the agent sees now, in memory of its own."""
-        return np.array(self.env.observe(self.state))
+    def observe(self, which: Ids | None = None) -> NDArray[np.float32]:
+        """[n, o] what the agent sees now, or [m, o] of the episodes `which` [m], to keep."""
+        state = self.state if which is None else rows_of(self.state, which)
+        return np.array(self.env.observe(state), copy=self._shows_state or None)
 
     def noise(self, rng: np.random.Generator) -> NDArray[np.float32]:
         """[n, *noise_shape] standard normal, laid out with the batch last, where it is fastest."""
+        if self._silence is not None:
+            return self._silence
         drawn = rng.standard_normal((*self.env.noise_shape, self.n), dtype=np.float32)
         return drawn.transpose(drawn.ndim - 1, *range(drawn.ndim - 1))
 
@@ -129,9 +143,28 @@ class Episodes:
         if given.shape != (self.n,) or given.dtype.kind not in "iu":
             raise ValueError(f"action must be integers of shape {(self.n,)}, got {actions!r}")
         count = self.env.n_actions or 0
-        if given.min() < 0 or given.max() >= count:
+        numbers = given.astype(np.int64, copy=False)
+        if np.maximum.reduce(numbers.view(np.uint64)) >= count:  # negative ones look large
             raise ValueError(f"action must be from 0 to {count - 1}, got {actions!r}")
-        return given
+        return numbers
+
+    def _begin(self, which: Ids, tasks: Ids, first: Any) -> None:
+        if len(which) == self.n:
+            self.state = first
+            self.some_free = False
+        elif self.state is None:
+            raise RuntimeError("the first reset must start every episode, got a reset_mask")
+        else:
+            pairs = zip(self.state, first, strict=True)
+            self.state = type(first)(*[_replaced(old, which, new) for old, new in pairs])
+        self.tasks[which] = tasks
+        if which is self.idle:  # as in automatic resets
+            self.idle = self.idle[:0]
+        else:
+            waiting = np.zeros(self.n, dtype=bool)
+            waiting[self.idle] = True
+            waiting[which] = False
+            self.idle = waiting.nonzero()[0]
 
 
 def check_options(options: Mapping[str, Any], known: Collection[str]) -> None:
@@ -154,6 +187,11 @@ def _resolved(env: ArrayEnv, pool: TaskPool | str | PathLike[str] | None) -> Tas
     if isinstance(pool, str | PathLike):
         return env.read_pool(pool)
     raise TypeError(f"pool must be a TaskPool or the path of a file, got {type(pool).__name__}")
+
+
+def rows_of(state: Any, which: Ids) -> Any:
+    """The state of the episodes `which` [m] alone."""
+    return type(state)(*[part.take(which, axis=0) for part in state])
 
 
 def _replaced(old: NDArray[Any], which: Ids, new: NDArray[Any]) -> NDArray[Any]:

@@ -101,9 +101,9 @@ class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
     def _info(self) -> dict[str, Any]:
         played = self._episodes
-        shown = zip(played.names, played.described[:, 0], played.known[:, 0], strict=True)
-        described = {name: float(value) for name, value, known in shown if known}
-        return {"task": int(played.tasks[0]), **described}
+        task = int(played.tasks[0])
+        known = played.names[: played.entries] if task == FREE else played.names
+        return {"task": task, **dict(zip(known, played.described()[0].tolist(), strict=False))}
 
 
 def observation_space(env: ArrayEnv) -> spaces.Space[Any]:

@@ -73,9 +73,22 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         queue = np.asarray(ids)
         if queue.ndim != 1 or (queue.size and queue.dtype.kind not in "iu"):
             raise ValueError(f"ids must be a list of task ids, got {ids!r}")
-        for task in queue:
-            self._check_id(task)
-        self._queue = deque(int(task) for task in queue)
+        outside = queue[(queue < 0) | (queue >= len(self.pool))]
+        if outside.size:
+            self._check_id(outside[0])
+        self._queue = deque(queue.tolist())
+
+    @property
+    def queue(self) -> tuple[int, ...]:
+        """The ids that are played next; setting it is `push_tasks`.
+
+        A vector environment's `set_attr("queue", …)` thus gives each sub-environment its own.
+        """
+        return tuple(self._queue)
+
+    @queue.setter
+    def queue(self, ids: Any) -> None:
+        self.push_tasks(ids)
 
     def collect(self) -> Played:
         """The episodes that ended since the last call, which are then forgotten.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from procurl.checks import require_whole
 from procurl.envs.array_env import ArrayEnv
-from procurl.envs.episodes import FREE, Contexts, Episodes, Ids, check_options
+from procurl.envs.episodes import FREE, Episodes, Ids, Mask, check_options
 from procurl.envs.gym_env import action_space, observation_space
 from procurl.envs.registry import make_array_env
 from procurl.pool import TaskPool
@@ -23,7 +23,8 @@ except ImportError as error:
 
 MODES = (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
 
-Mask = NDArray[np.bool_]
+DRAWS = 10_000  # tasks drawn at a time, which is far cheaper than a few at each step
+
 Observations = NDArray[np.float32]
 Step = tuple[Observations, NDArray[np.float64], Mask, Mask, dict[str, Any]]
 
@@ -64,6 +65,8 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._episodes = Episodes(self.array_env, pool, num_envs)
+        self._everywhere: Mask = np.ones(num_envs, dtype=bool)
+        self._draws: Ids = np.empty(0, dtype=np.int64)  # tasks drawn for resets to come
         self._queue: Ids = np.empty((num_envs, 0), dtype=np.int64)  # [num_envs, k]
         self._taken: Ids = np.zeros(num_envs, dtype=np.int64)  # how many of its row each has played
 
@@ -91,22 +94,25 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
         super().reset(seed=seed)
+        if seed is not None:
+            self._draws = self._draws[:0]
         options = options or {}
         check_options(options, ("task", "context", "reset_mask"))
         mask = self._checked_mask(options.get("reset_mask"))
-        which = np.flatnonzero(mask)
+        which = mask.nonzero()[0]
         if "context" in options:
             rows = self._one_each("context", options["context"])
             tasks = np.full(len(which), FREE)
             contexts = np.stack([self._episodes.checked_context(rows[i]) for i in which])
+            self._episodes.start(which, tasks, contexts)
         elif "task" in options:
             rows = self._one_each("task", options["task"])
             chosen = [self._episodes.chosen(rows[i]) for i in which]
             tasks = np.array([task for task, _ in chosen])
             contexts = np.stack([context for _, context in chosen])
+            self._episodes.start(which, tasks, contexts)
         else:
-            tasks, contexts = self._next_tasks(which)
-        self._episodes.start(which, tasks, contexts)
+            self._episodes.start_tasks(which, self._next_tasks(which))
         return self._episodes.observe(), self._info(mask)
 
     def step(self, actions: Any) -> Step:
@@ -115,51 +121,67 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
     def advance(self, actions: Any, noise: NDArray[np.float32]) -> Step:
         """`step` with the noise [num_envs, *noise_shape] handed over, standard normal."""
         transition = self._episodes.advance(self._episodes.checked_actions(actions), noise)
-        observations = self._episodes.observe()
-        done, everywhere = transition.done, np.ones(self.num_envs, dtype=bool)
-        if not done.any():
-            info = self._info(everywhere)
-        elif self.autoreset_mode is AutoresetMode.DISABLED:
-            info = self._info(everywhere) | _masked("is_success", transition.success, done)
-        else:
-            final_info = self._info(done) | _masked("is_success", transition.success, done)
-            which = np.flatnonzero(done)
-            final = np.full(self.num_envs, None, dtype=object)
-            final[which] = list(observations[which])
-            self._episodes.start(which, *self._next_tasks(which))
-            observations = self._episodes.observe()
-            info = self._info(everywhere) | {
-                "final_obs": final,
-                "_final_obs": done.copy(),
-                "final_info": final_info,
-                "_final_info": done.copy(),
-            }
+        done = transition.done
+        which = self._episodes.idle  # those whose episode has ended
+        ended: dict[str, Any] = {}
+        if which.size:
+            success = {"is_success": transition.success.copy(), "_is_success": done.copy()}
+            if self.autoreset_mode is AutoresetMode.DISABLED:
+                ended = success
+            else:
+                ended = self._final(which, done, success)
+                self._episodes.start_tasks(which, self._next_tasks(which))
+        info = self._info() | ended
         rewards = transition.reward.astype(np.float64)
-        return observations, rewards, done.copy(), np.zeros_like(done), info
+        truncated = np.zeros(self.num_envs, dtype=bool)
+        return self._episodes.observe(), rewards, done.copy(), truncated, info
 
-    def _next_tasks(self, which: Ids) -> tuple[Ids, Contexts]:
-        """(tasks [m], contexts [m, c]) for the sub-environments `which`: queued, else drawn."""
-        tasks = self.np_random.integers(len(self.pool), size=len(which))
-        queued = self._taken[which] < self._queue.shape[1]
-        if queued.any():
+    def _next_tasks(self, which: Ids) -> Ids:
+        """[m] tasks for the sub-environments `which` [m]: queued, else drawn."""
+        if len(self._draws) < len(which):
+            self._draws = self.np_random.integers(len(self.pool), size=DRAWS + len(which))
+        tasks, self._draws = self._draws[: len(which)], self._draws[len(which) :]
+        if self._queue.size:
+            queued = self._taken[which] < self._queue.shape[1]
             served = which[queued]
             tasks[queued] = self._queue[served, self._taken[served]]
             self._taken[served] += 1
-        return tasks, self._episodes.pool_contexts[tasks]
+        return tasks
 
-    def _info(self, mask: Mask) -> dict[str, Any]:
-        """Task and features of the sub-environments in `mask`, in Gymnasium's form."""
-        info: dict[str, Any] = _masked("task", self._episodes.tasks, mask)
-        shown = self._episodes.known & mask  # [k, num_envs], as the values below
-        values = self._episodes.described * shown
-        for j, name in enumerate(self._episodes.names):
-            if shown[j].any():
-                info[name], info[f"_{name}"] = values[j], shown[j]
+    def _final(self, which: Ids, done: Mask, success: dict[str, Mask]) -> dict[str, Any]:
+        """How the episodes `which` [m] have ended, in Gymnasium's form."""
+        seen = self._episodes.observe(which)
+        final_obs = np.empty(self.num_envs, dtype=object)  # None where nothing has ended
+        final_obs[which] = np.fromiter(seen, dtype=object, count=len(seen))
+        return {
+            "final_obs": final_obs,
+            "_final_obs": done.copy(),
+            "final_info": self._info(done) | success,
+            "_final_info": done.copy(),
+        }
+
+    def _info(self, mask: Mask | None = None) -> dict[str, Any]:
+        """Task and features of the sub-environments in `mask`, or all, in Gymnasium's form."""
+        played = self._episodes
+        described = played.described(mask)
+        if mask is None:
+            tasks, mask = played.tasks.copy(), self._everywhere
+        else:
+            tasks = played.tasks * mask
+        info: dict[str, Any] = {"task": tasks, "_task": mask.copy()}
+        shown = [mask] * len(played.names)
+        if played.some_free:
+            known = mask & (played.tasks != FREE)
+            features = len(shown) - played.entries if known.any() else 0
+            shown = [mask] * played.entries + [known] * features
+        for name, column, where in zip(played.names, described.T, shown, strict=False):
+            info[name] = column
+            info[f"_{name}"] = where.copy()
         return info
 
     def _checked_mask(self, mask: Any) -> Mask:
         if mask is None:
-            return np.ones(self.num_envs, dtype=bool)
+            return self._everywhere
         given = np.asarray(mask)
         if given.shape != (self.num_envs,) or given.dtype != np.bool_ or not given.any():
             raise ValueError(
@@ -185,8 +207,3 @@ def _known_mode(mode: AutoresetMode | str) -> AutoresetMode:
             return known
     names = ", ".join(repr(known.value) for known in MODES)
     raise ValueError(f"autoreset_mode must be one of {names}, got {mode!r}")
-
-
-def _masked(name: str, values: NDArray[Any], mask: Mask) -> dict[str, NDArray[Any]]:
-    """`values` [n] of those in `mask`, zero elsewhere, and the mask itself."""
-    return {name: values * mask, f"_{name}": mask.copy()}

@@ -29,7 +29,7 @@ def save_checkpoint(folder: Path, runs: Runs, identity: dict[str, Any]) -> None:
         "seconds": runs.seconds,
         "evaluations": [evaluation._asdict() for evaluation in runs.evaluations],
     }
-    older = min((folder / slot for slot in SLOTS), key=_written_at)
+    older = min((folder / slot for slot in SLOTS), key=_updates)
     write_archive(older, meta, _arrays(runs.state))
 
 
@@ -40,6 +40,8 @@ def load_checkpoint(
 
     A damaged one is reported through `warn` and the one before it is used.
     """
+    for left_over in folder.glob(".checkpoint-*"):  # of a process that was killed while writing
+        left_over.unlink()
     found = []
     for slot in SLOTS:
         path = folder / slot
@@ -47,7 +49,7 @@ def load_checkpoint(
             try:
                 found.append(read_archive(path))
             except ValueError as error:
-                warn(f"{error}; falling back on the checkpoint before it")
+                warn(f"{error}; it is left out")
     if not found:
         return False
     meta, arrays = max(found, key=lambda pair: int(pair[0]["updates"]))
@@ -59,9 +61,12 @@ def load_checkpoint(
     return True
 
 
-def _written_at(path: Path) -> int:
-    """When a file was written, 0 if there is none."""
-    return path.stat().st_mtime_ns if path.exists() else 0
+def _updates(path: Path) -> int:
+    """How far a checkpoint is, −1 where there is none or a damaged one."""
+    try:
+        return int(read_archive(path)[0]["updates"])
+    except (OSError, ValueError):
+        return -1
 
 
 def _arrays(state: Any) -> dict[str, Any]:

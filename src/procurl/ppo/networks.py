@@ -9,6 +9,7 @@ import math
 
 import flax.linen as nn
 import jax.numpy as jnp
+from jax import lax
 
 from procurl.arrays import Array
 from procurl.ppo.distributions import Categorical, Gaussian, Policy
@@ -76,7 +77,10 @@ def forward(
 
 
 def _dense(width: int, gain: float, name: str) -> nn.Dense:
-    return nn.Dense(width, kernel_init=nn.initializers.orthogonal(gain), name=name)
+    # Full single precision: a GPU would otherwise round the factors to ten bits.
+    precision = lax.Precision.HIGHEST
+    kernel_init = nn.initializers.orthogonal(gain)
+    return nn.Dense(width, kernel_init=kernel_init, precision=precision, name=name)
 
 
 def _hidden(features: Array, widths: tuple[int, ...], name: str) -> Array:

@@ -45,8 +45,10 @@ def run_keys(seeds: Array, purpose: int, count: Array) -> Array:
 
 
 @partial(jax.jit, static_argnames="student")
-def begin_students(student: Student, contexts: Array, keys: Array) -> Training:
-    return jax.vmap(lambda key: student.begin(contexts, key))(keys)
+def begin_students(student: Student, contexts: Array, cumulative: Array, keys: Array) -> Training:
+    # One run after the other: orthogonal initialisation compiles far slower for many at once.
+    begun: Training = jax.lax.map(lambda run: student.begin(contexts, *run), (cumulative, keys))
+    return begun
 
 
 @partial(jax.jit, static_argnames=("teacher", "horizon", "runs"))

@@ -85,6 +85,9 @@ class Runs:
             raise ValueError(
                 f"n_envs must divide the {settings.n_steps} steps of an update, got {self.n_envs}"
             )
+        for strategy, ppo in zip(self.strategies, self.ppo, strict=True):
+            strategy.check()
+            ppo.check()
         register_settings(first)
         self.student = Student(self.env, actor_critic(settings, head_of(self.env)), self.n_envs)
         self.teacher = Teacher(
@@ -101,9 +104,9 @@ class Runs:
 
     def _begin(self) -> RunsState:
         keys = programs.run_keys(self._seeds, PURPOSE.begin, 0)
-        training = programs.begin_students(self.student, self._contexts, keys)
         w = len(self.seeds)
         teaching = programs.begin_teachers(self.teacher, self._strategies, self.env.horizon, w)
+        training = programs.begin_students(self.student, self._contexts, teaching.cumulative, keys)
         return RunsState(
             training,
             teaching,
@@ -200,8 +203,7 @@ class Runs:
             return True
         if self.teacher.plan is not None:
             return True
-        before = self.train_steps - self.ppo[0].n_steps
-        return before // n_pos < self.train_steps // n_pos
+        return self.updates % -(-n_pos // self.ppo[0].n_steps) == 0
 
     def evaluate(self, step: int) -> Evaluation:
         """Play one deterministic episode on every task and keep the best weights so far."""
@@ -215,19 +217,21 @@ class Runs:
             contexts = jnp.asarray(self.test_contexts)
             returns = programs.evaluate(self.student, contexts, params, keys, ROLLOUT_WIDTH)
             test = np.asarray(jnp.mean(returns, axis=1)).tolist()
-        better = performance > self.state.best
+        better = self.state.alive & (performance > self.state.best)
         self.state = self.state._replace(
-            best=jnp.maximum(performance, self.state.best),
+            best=jnp.where(better, performance, self.state.best),
             best_params=_pick(better, params, self.state.best_params),
         )
         entropy, success = programs.curriculum_metrics(self._strategies, self.state.teaching)
         teacher_steps = np.asarray(self.state.teaching.teacher_steps)
+        stopped_at = np.asarray(self.state.stopped_at)
+        trained = np.where(stopped_at < 0, self.train_steps, stopped_at)
         evaluation = Evaluation(
             step=step,
             train_steps=self.train_steps,
             performance=np.asarray(performance).tolist(),
             test_performance=test,
-            env_steps=(teacher_steps + self.train_steps).tolist(),
+            env_steps=(teacher_steps + trained).tolist(),
             entropy=np.asarray(entropy).tolist(),
             mean_success=np.asarray(success).tolist(),
             seconds=self.seconds,

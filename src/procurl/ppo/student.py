@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from procurl.arrays import Array
 from procurl.envs.array_env import ArrayEnv
@@ -48,12 +47,11 @@ class Student:
     network: ActorCritic
     n_envs: int
 
-    def begin(self, contexts: Array, key: Array) -> Training:
-        """Fresh weights, and environments on tasks drawn uniformly."""
+    def begin(self, contexts: Array, cumulative: Array, key: Array) -> Training:
+        """Fresh weights, and environments on tasks of the teacher's first distribution."""
         weight_key, task_key = jax.random.split(key)
         params = init_params(self.network, weight_key, len(self.env.observation_low))
-        even = jnp.arange(1.0, len(contexts) + 1.0)
-        tasks = draw_tasks(task_key, even, (self.n_envs,))
+        tasks = draw_tasks(task_key, cumulative, (self.n_envs,))
         return Training(init_student(params), enter(self.env, contexts, tasks))
 
     def train(

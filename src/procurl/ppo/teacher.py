@@ -69,7 +69,7 @@ class Teacher:
         return Teaching(
             strategy=state,
             gathered=Gathered(zeros, zeros, zeros, zeros, open_, open_),
-            cumulative=jnp.cumsum(strategy.probabilities(state)),
+            cumulative=_cumulative(strategy.probabilities(state)),
             step=nothing,
             teacher_steps=nothing,
             cost=nothing + cost,
@@ -139,12 +139,17 @@ class Teacher:
         return Teaching(
             strategy=state,
             gathered=gathered._replace(wins=nothing, losses=nothing, played=nothing),
-            cumulative=jnp.cumsum(strategy.probabilities(state)),
+            cumulative=_cumulative(strategy.probabilities(state)),
             step=jnp.asarray(step, dtype=jnp.int32),
             teacher_steps=teaching.teacher_steps + steps,
             cost=steps,
             sound=teaching.sound & jnp.all(jnp.asarray([True, *finite])),
         )
+
+
+def _cumulative(p: Array) -> Array:
+    """[n] cumulative probabilities that stand still at tasks of probability 0, despite rounding."""
+    return lax.cummax(jnp.where(p > 0.0, jnp.cumsum(p), 0.0))
 
 
 def _as_jax(leaf: Any) -> Array:

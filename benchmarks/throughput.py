@@ -1,0 +1,443 @@
+"""How many steps a second the JAX engine trains, against Stable-Baselines3's PPO.
+
+    python benchmarks/throughput.py [--rounds 7] [--envs pointmass-s basickarel]
+    python benchmarks/throughput.py --gpu [--shorten 10]
+
+On a CPU, every contender is a process of its own on one and the same core, with one thread. They
+take turns: only one works at a time, each has its turn in every round, and the median counts.
+Rates are steps per second of the processor, so that other programs on the machine do not count; on
+an idle machine these are seconds of the clock, which stand beside them. Evaluation and compilation
+are left out, except in the parts and the cold starts, which say so.
+
+On a GPU, many runs train at once, and compilation counts. This part needs no Gymnasium, PyTorch or
+Stable-Baselines3.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+ENVS = ("pointmass-s", "basickarel")
+SB3 = "sb3"
+NEVER = sys.maxsize  # training steps between evaluations, where there shall be none
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "stable_baselines3", "torch", "gymnasium", "numpy")
+
+Turn = Callable[[], int]  # trains for a while and says how many steps
+
+
+class Contender(NamedTuple):
+    """Who trains, and how long at a turn."""
+
+    env: str
+    name: str  # `sb3`, or the strategy of the JAX engine
+    seeds: int
+    updates: int  # at a turn
+
+    @property
+    def label(self) -> str:
+        if self.name == SB3:
+            return "Stable-Baselines3, 1 seed"
+        return f"procurl, {self.name}, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
+
+
+CONTENDERS = (
+    Contender("pointmass-s", SB3, 1, updates=2),
+    Contender("pointmass-s", "iid", 1, updates=60),
+    Contender("pointmass-s", "procurl-val", 1, updates=60),
+    Contender("pointmass-s", "iid", 8, updates=12),
+    Contender("pointmass-s", "procurl-val", 8, updates=12),
+    Contender("basickarel", SB3, 1, updates=1),
+    Contender("basickarel", "iid", 1, updates=4),
+    Contender("basickarel", "procurl-val", 1, updates=4),
+)
+
+
+class Seconds(NamedTuple):
+    """How long one turn took."""
+
+    steps: int
+    processor: float
+    clock: float
+
+
+class Batch(NamedTuple):
+    """What one GPU trains at once."""
+
+    env: str
+    runs: int
+    n_envs: int  # per run
+    steps: int  # of each run
+
+
+GPU_BATCHES = (
+    Batch("pointmass-s", 512, 1, 1_000_000),
+    Batch("pointmass-s", 512, 16, 1_000_000),
+    Batch("pointmass-s", 2048, 16, 1_000_000),
+    Batch("basickarel", 64, 1, 2_000_000),
+    Batch("basickarel", 64, 16, 2_000_000),
+)
+
+
+def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
+    """Runs of the JAX engine with the paper's settings, never evaluated."""
+    from procurl.envs import make_array_env, make_pool
+    from procurl.experiments.presets import paper_strategy
+    from procurl.ppo.runs import Runs
+    from procurl.ppo.settings import paper_settings
+
+    dynamics, pool = make_array_env(env), make_pool(env)
+    return Runs(
+        dynamics,
+        dynamics.contexts_of(pool),
+        strategies=[paper_strategy(env, strategy).bind(pool)] * seeds,
+        ppo=[paper_settings(env)] * seeds,
+        seeds=list(range(seeds)),
+        n_envs=n_envs,
+        eval_every=NEVER,
+    )
+
+
+def jax_turn(contender: Contender) -> Turn:
+    import jax
+
+    runs = make_runs(contender.env, contender.name, contender.seeds)
+
+    def turn() -> int:
+        before = runs.train_steps
+        for _ in range(contender.updates):
+            runs.advance()
+        jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
+        return int(runs.train_steps - before) * contender.seeds
+
+    return turn
+
+
+def sb3_turn(contender: Contender) -> Turn:
+    """PPO with the same settings and network, on the Gymnasium form of the environment."""
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+
+    from procurl.envs import GymEnv
+    from procurl.ppo.settings import paper_settings
+
+    class SharedLayer(BaseFeaturesExtractor):
+        """A layer that policy and value have in common, which the library keeps here."""
+
+        def __init__(self, space: Any, width: int) -> None:
+            super().__init__(space, width)
+            self.net = torch.nn.Sequential(torch.nn.Linear(space.shape[0], width), torch.nn.ReLU())
+
+        def forward(self, observations: torch.Tensor) -> torch.Tensor:
+            features: torch.Tensor = self.net(observations)
+            return features
+
+    torch.set_num_threads(1)
+    settings = paper_settings(contender.env)
+    network: dict[str, Any] = {
+        "activation_fn": torch.nn.ReLU,
+        "net_arch": {"pi": [*settings.policy_layers], "vf": [*settings.value_layers]},
+        "ortho_init": True,
+    }
+    if settings.shared_layers:
+        (width,) = settings.shared_layers
+        network |= {
+            "features_extractor_class": SharedLayer,
+            "features_extractor_kwargs": {"width": width},
+        }
+    own = {k: v for k, v in vars(settings).items() if not k.endswith("_layers")}
+    model = PPO(
+        "MlpPolicy", GymEnv(contender.env), policy_kwargs=network, seed=0, device="cpu", **own
+    )
+
+    def turn() -> int:
+        before = model.num_timesteps
+        model.learn(contender.updates * settings.n_steps, reset_num_timesteps=False)
+        return model.num_timesteps - before
+
+    return turn
+
+
+def serve(contender: Contender) -> None:
+    """Take a turn for every line that comes in; the first of all warms up and compiles."""
+    turn = sb3_turn(contender) if contender.name == SB3 else jax_turn(contender)
+    turn()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        clock, processor = time.perf_counter(), time.process_time()
+        steps = turn()
+        took = Seconds(steps, time.process_time() - processor, time.perf_counter() - clock)
+        print(json.dumps(took), flush=True)
+
+
+def measure(contenders: list[Contender], rounds: int) -> dict[Contender, list[Seconds]]:
+    """All turns of every contender."""
+    processes = {}
+    for contender in contenders:  # one after the other, so that they compile alone
+        process = _child("turns", *map(str, contender))
+        _answer(process)
+        processes[contender] = process
+    took: dict[Contender, list[Seconds]] = {contender: [] for contender in contenders}
+    for _ in range(rounds):
+        for contender, process in processes.items():
+            assert process.stdin is not None
+            process.stdin.write("turn\n")
+            process.stdin.flush()
+            took[contender].append(Seconds(*json.loads(_answer(process))))
+    for process in processes.values():
+        process.communicate()
+    return took
+
+
+def compare(env: str, rounds: int) -> None:
+    """Print what everybody does in `env`, and what the curriculum costs."""
+    contenders = [contender for contender in CONTENDERS if contender.env == env]
+    took = measure(contenders, rounds)
+    rates = {c: median(t.steps / t.processor for t in turns) for c, turns in took.items()}
+    base = next(rate for contender, rate in rates.items() if contender.name == SB3)
+    print(f"\n{env}\n\n| | steps/s | by the clock | × Stable-Baselines3 |")
+    print("| --- | ---: | ---: | ---: |")
+    for contender, rate in rates.items():
+        clock = median(t.steps / t.clock for t in took[contender])
+        print(f"| {contender.label} | {rate:,.0f} | {clock:,.0f} | {rate / base:.1f} |")
+    print()
+    for contender in contenders:
+        if contender.name == "procurl-val":
+            plain = took[contender._replace(name="iid")]
+            cost = median(
+                (mine.processor / other.processor) - 1.0
+                for mine, other in zip(took[contender], plain, strict=True)
+            )
+            seeds = contender.label.rpartition(", ")[2]
+            print(f"procurl-val over iid, {seeds}: {100 * cost:+.1f}%", flush=True)
+
+
+def parts(env: str) -> None:
+    """Print where the processor's time goes with one seed, and how long each part compiles."""
+    import jax
+    import jax.numpy as jnp
+
+    from procurl.experiments.presets import paper_strategy, preset
+    from procurl.ppo.collect import collect
+    from procurl.ppo.runs import ROLLOUT_WIDTH
+    from procurl.ppo.settings import paper_settings
+
+    runs = make_runs(env, "procurl-val", 1)
+    student, teacher, strategy = runs.student, runs.teacher, paper_strategy(env, "procurl-val")
+    settings, how = paper_settings(env), preset(env)
+    contexts, key = jnp.asarray(runs.contexts), jax.random.key(0)
+    observations = student.initial_observations(contexts)
+    training, teaching = jax.tree.map(lambda leaf: leaf[0], runs.state[:2])
+    params = training.student.params
+
+    def collected(params: Any, lanes: Any, cumulative: Any) -> Any:
+        how_far = (lanes, cumulative, key, settings.n_steps)
+        return collect(student.env, student.network, contexts, params, *how_far)
+
+    def learned(state: Any, rollout: Any, lanes: Any) -> Any:
+        return student.learn(settings, state, rollout, lanes.observations, key)
+
+    def taught(params: Any, teaching: Any, step: Any) -> Any:
+        values = student.values(params, observations)
+        return teacher.refresh(strategy, teaching, step, values, key, None)
+
+    def evaluated(params: Any) -> Any:
+        return student.evaluate(params, contexts[: how.eval_tasks], key, ROLLOUT_WIDTH)
+
+    print(f"\n{env}, 1 seed, an update of {settings.n_steps:,} steps\n")
+    print("| part | ms | compiles in s |\n| --- | ---: | ---: |")
+    lanes, rollout = _timed("collect", collected, params, training.lanes, teaching.cumulative)
+    _timed("update", learned, training.student, rollout, lanes)
+    _timed("teacher, `procurl-val`", taught, params, teaching, jnp.asarray(0))
+    share = settings.n_steps / how.eval_every
+    _timed(f"evaluation every {how.eval_every:,} steps, its share", evaluated, params, share=share)
+
+
+def _timed(name: str, function: Callable[..., Any], *arguments: Any, share: float = 1.0) -> Any:
+    """What `function` returns; prints the processor's seconds for a call, and to compile it."""
+    import jax
+
+    start = time.process_time()
+    program = jax.jit(function).lower(*arguments).compile()
+    compiling = time.process_time() - start
+    took = []
+    for _ in range(11):
+        start = time.process_time()
+        result = jax.block_until_ready(program(*arguments))  # type: ignore[no-untyped-call]
+        took.append(time.process_time() - start)
+    print(f"| {name} | {1e3 * share * median(took[1:]):.2f} | {compiling:.1f} |", flush=True)
+    return result
+
+
+def cold_start(env: str, rounds: int) -> None:
+    """Print how long `procurl train` takes to its first update, on all cores."""
+    took: dict[str, list[Seconds]] = {"an empty": [], "a warm": []}
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as place:
+            for cache, seconds in took.items():
+                seconds.append(_first_update(env, Path(place), cache))
+    for cache, seconds in took.items():
+        processor, clock = (median(s.processor for s in seconds), median(s.clock for s in seconds))
+        print(
+            f"{env}, command to first update with {cache} compilation cache: "
+            f"{processor:.1f} s of the processor, {clock:.1f} s by the clock",
+            flush=True,
+        )
+
+
+def _first_update(env: str, place: Path, out: str) -> Seconds:
+    from procurl.ppo.settings import paper_settings
+
+    n_steps = paper_settings(env).n_steps
+    command = [str(Path(sys.executable).with_name("procurl")), "train", env]
+    command += ["--strategy", "procurl-val", "--seeds", "1", "--out", str(place / out)]
+    command += ["--steps", str(10 * n_steps)]  # a line at every tenth, so after the first update
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        env=os.environ | {"JAX_COMPILATION_CACHE_DIR": str(place / "cache")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    took = Seconds(n_steps, _processor_seconds(process.pid), time.perf_counter() - start)
+    process.communicate()
+    if process.returncode or not line.startswith("procurl-val: "):
+        raise RuntimeError(f"{' '.join(command)} failed: {line}")
+    return took
+
+
+def _processor_seconds(session: int) -> float:
+    """What all processes of a session have used so far; NaN where there is no /proc."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:  # it has ended in the meantime
+            continue
+        if int(fields[3]) == session:
+            ticks += sum(map(int, fields[11:15]))  # own and its children's, user and system
+    return ticks / os.sysconf("SC_CLK_TCK") if ticks else float("nan")
+
+
+def train_at_once(batch: Batch) -> None:
+    """Print the rate of many `procurl-val` runs on this device, compilation included."""
+    import jax
+
+    start = time.perf_counter()
+    runs = make_runs(batch.env, "procurl-val", batch.runs, batch.n_envs)
+    jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
+    made = time.perf_counter() - start
+    runs.advance()
+    jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
+    first_steps, first = runs.train_steps, time.perf_counter() - start
+    while runs.train_steps < batch.steps:
+        runs.advance()
+    jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
+    took = time.perf_counter() - start
+    rate = batch.runs * runs.train_steps / took
+    later = batch.runs * (runs.train_steps - first_steps) / max(took - first, 1e-9)
+    print(
+        f"| {batch.env} | {batch.runs} × {runs.train_steps:,} | {batch.n_envs} | {made:.1f} "
+        f"| {first - made:.1f} | {took:.1f} | {rate:,.0f} | {later:,.0f} |",
+        flush=True,
+    )
+
+
+def gpu(envs: list[str], shorten: int) -> None:
+    import jax
+
+    print(f"{_machine()}; {jax.devices()[0].device_kind}\n")
+    print("| | runs × steps | environments per run | made, s | first update, s | all, s ", end="")
+    print("| steps/s | after the first update |\n| --- " + "| ---: " * 7 + "|", flush=True)
+    for batch in GPU_BATCHES:
+        if batch.env in envs:
+            train_at_once(batch._replace(steps=batch.steps // shorten))
+
+
+def _child(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, __file__, "--child", *arguments],
+        env=os.environ | ONE_THREAD,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _answer(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError("a contender has failed; its message stands above")
+    return line
+
+
+def _as_child(kind: str, env: str, *rest: str) -> None:
+    """What the processes started by this script do, on one core."""
+    if hasattr(os, "sched_setaffinity"):  # before any library makes a thread for every core
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if kind == "parts":
+        parts(env)
+    else:
+        name, seeds, updates = rest
+        serve(Contender(env, name, int(seeds), int(updates)))
+
+
+def _machine() -> str:
+    """The machine and the versions that matter, in one line."""
+    cpuinfo = Path("/proc/cpuinfo")
+    text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
+    model = text.partition("model name\t: ")[2].partition("\n")[0] or platform.machine()
+    packages = []
+    for package in PACKAGES:
+        try:
+            packages.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return f"{model}, {os.cpu_count()} cores; {', '.join(packages)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
+    parser.add_argument("--envs", nargs="+", default=[*ENVS], choices=ENVS, metavar="ENV")
+    parser.add_argument("--cold-starts", type=int, default=3, help="of each kind; 0 for none")
+    parser.add_argument("--gpu", action="store_true", help="many runs at once on one device")
+    parser.add_argument("--shorten", type=int, default=1, help="divide the GPU's steps by this")
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.child:
+        _as_child(*chosen.child)
+    elif chosen.gpu:
+        gpu(chosen.envs, chosen.shorten)
+    else:
+        print(_machine(), flush=True)
+        for env in chosen.envs:
+            compare(env, chosen.rounds)
+            print(_child("parts", env).communicate()[0], flush=True)
+            if chosen.cold_starts:
+                cold_start(env, chosen.cold_starts)
+
+
+if __name__ == "__main__":
+    main()
