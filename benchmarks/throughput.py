@@ -22,7 +22,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -114,15 +115,13 @@ def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
 
 
 def jax_turn(contender: Contender) -> Turn:
-    import jax
-
     runs = make_runs(contender.env, contender.name, contender.seeds)
 
     def turn() -> int:
         before = runs.train_steps
         for _ in range(contender.updates):
             runs.advance()
-        jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
+        _finished(runs.state)
         return int(runs.train_steps - before) * contender.seeds
 
     return turn
@@ -150,21 +149,14 @@ def sb3_turn(contender: Contender) -> Turn:
 
     torch.set_num_threads(1)
     settings = paper_settings(contender.env)
-    network: dict[str, Any] = {
-        "activation_fn": torch.nn.ReLU,
-        "net_arch": {"pi": [*settings.policy_layers], "vf": [*settings.value_layers]},
-        "ortho_init": True,
-    }
-    if settings.shared_layers:
-        (width,) = settings.shared_layers
-        network |= {
-            "features_extractor_class": SharedLayer,
-            "features_extractor_kwargs": {"width": width},
-        }
+    layers = {"pi": [*settings.policy_layers], "vf": [*settings.value_layers]}
+    network = {"activation_fn": torch.nn.ReLU, "net_arch": layers, "ortho_init": True}
+    for width in settings.shared_layers:
+        network["features_extractor_class"] = SharedLayer
+        network["features_extractor_kwargs"] = {"width": width}
     own = {k: v for k, v in vars(settings).items() if not k.endswith("_layers")}
-    model = PPO(
-        "MlpPolicy", GymEnv(contender.env), policy_kwargs=network, seed=0, device="cpu", **own
-    )
+    env = GymEnv(contender.env)
+    model = PPO("MlpPolicy", env, policy_kwargs=network, seed=0, device="cpu", **own)
 
     def turn() -> int:
         before = model.num_timesteps
@@ -219,13 +211,9 @@ def compare(env: str, rounds: int) -> None:
     print()
     for contender in contenders:
         if contender.name == "procurl-val":
-            plain = took[contender._replace(name="iid")]
-            cost = median(
-                (mine.processor / other.processor) - 1.0
-                for mine, other in zip(took[contender], plain, strict=True)
-            )
-            seeds = contender.label.rpartition(", ")[2]
-            print(f"procurl-val over iid, {seeds}: {100 * cost:+.1f}%", flush=True)
+            pairs = zip(took[contender], took[contender._replace(name="iid")], strict=True)
+            cost = median(mine.processor / plain.processor - 1.0 for mine, plain in pairs)
+            print(f"{contender.label}, over iid: {100 * cost:+.1f}%", flush=True)
 
 
 def parts(env: str) -> None:
@@ -279,7 +267,7 @@ def _timed(name: str, function: Callable[..., Any], *arguments: Any, share: floa
     took = []
     for _ in range(11):
         start = time.process_time()
-        result = jax.block_until_ready(program(*arguments))  # type: ignore[no-untyped-call]
+        result = _finished(program(*arguments))
         took.append(time.process_time() - start)
     print(f"| {name} | {1e3 * share * median(took[1:]):.2f} | {compiling:.1f} |", flush=True)
     return result
@@ -341,18 +329,16 @@ def _processor_seconds(session: int) -> float:
 
 def train_at_once(batch: Batch) -> None:
     """Print the rate of many `procurl-val` runs on this device, compilation included."""
-    import jax
-
     start = time.perf_counter()
     runs = make_runs(batch.env, "procurl-val", batch.runs, batch.n_envs)
-    jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
+    _finished(runs.state)
     made = time.perf_counter() - start
     runs.advance()
-    jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
+    _finished(runs.state)
     first_steps, first = runs.train_steps, time.perf_counter() - start
     while runs.train_steps < batch.steps:
         runs.advance()
-    jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
+    _finished(runs.state)
     took = time.perf_counter() - start
     rate = batch.runs * runs.train_steps / took
     later = batch.runs * (runs.train_steps - first_steps) / max(took - first, 1e-9)
@@ -372,6 +358,13 @@ def gpu(envs: list[str], shorten: int) -> None:
     for batch in GPU_BATCHES:
         if batch.env in envs:
             train_at_once(batch._replace(steps=batch.steps // shorten))
+
+
+def _finished(arrays: Any) -> Any:
+    """`arrays`, once they are computed."""
+    import jax
+
+    return jax.block_until_ready(arrays)  # type: ignore[no-untyped-call]
 
 
 def _child(*arguments: str) -> subprocess.Popen[str]:
@@ -408,12 +401,7 @@ def _machine() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     model = text.partition("model name\t: ")[2].partition("\n")[0] or platform.machine()
-    packages = []
-    for package in PACKAGES:
-        try:
-            packages.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
+    packages = [f"{name} {version(name)}" for name in PACKAGES if find_spec(name)]
     return f"{model}, {os.cpu_count()} cores; {', '.join(packages)}"
 
 

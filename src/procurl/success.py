@@ -72,9 +72,7 @@ class Success(ABC):
             returns: [m] undiscounted.
             values: [n] the critic's values of the pool, where there is a critic.
         """
-        xp = namespace(returns)
-        wins = xp.clip(returns, 0.0, 1.0)
-        return wins, 1.0 - wins
+        return outcomes_of(returns, 0.0, 1.0)
 
     def normalised(self, returns: Array, evidence: Evidence) -> Array:
         """[n] returns on the scale of the estimate, not clipped."""
@@ -116,6 +114,12 @@ def _range(values: Array) -> tuple[Array, Array]:
     low = xp.where(some, xp.min(xp.where(finite, values, xp.inf)), 0.0)
     high = xp.where(some, xp.max(xp.where(finite, values, -xp.inf)), 0.0)
     return low, high
+
+
+def outcomes_of(returns: Array, v_min: Array, v_max: Array) -> tuple[Array, Array]:
+    """[m] (wins, losses) of episodes that count by their normalised returns."""
+    wins = namespace(returns, v_min, v_max).clip(normalise(returns, v_min, v_max), 0.0, 1.0)
+    return wins, 1.0 - wins
 
 
 def keep_finite(new: Array, previous: Array) -> Array:
@@ -300,12 +304,10 @@ class OutcomeSuccess(Success):
         """As in `Success`, by normalised returns; without `v_min` and `v_max`, in the range of
         `values` or, without a critic, of the returns themselves.
         """
-        xp = namespace(returns, values)
         low, high = self.v_min, self.v_max
         if low is None or high is None:
             low, high = _range(returns if values is None else values)
-        wins = xp.clip(normalise(returns, low, high), 0.0, 1.0)
-        return wins, 1.0 - wins
+        return outcomes_of(returns, low, high)
 
     def check(self) -> None:
         require_number("decay", self.decay, above=0.0, at_most=1.0)

@@ -6,7 +6,7 @@ from typing import Any, Self
 from procurl.arrays import Array, namespace
 from procurl.evidence import Evidence
 from procurl.pool import TaskPool
-from procurl.success import RolloutPlan
+from procurl.success import RolloutPlan, outcomes_of
 
 
 class Strategy(ABC):
@@ -58,15 +58,8 @@ class Strategy(ABC):
         return None
 
     def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
-        """[m] (wins, losses) of single episodes from their returns, for engines to sum over tasks.
-
-        Args:
-            returns: [m] undiscounted.
-            values: [n] the critic's values of the pool, where there is a critic.
-        """
-        xp = namespace(returns)
-        wins = xp.clip(returns, 0.0, 1.0)
-        return wins, 1.0 - wins
+        """[m] (wins, losses) of single episodes from their returns [m]; see `Success.outcomes`."""
+        return outcomes_of(returns, 0.0, 1.0)
 
     def transition_score(self, advantages: Array) -> Array:
         """What each transition adds to the score of its episode, the mean over its transitions."""
