@@ -6,8 +6,10 @@ no observation and starts at 0.
 """
 
 import math
+from typing import Any
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -18,6 +20,8 @@ from procurl.ppo.settings import PPOSettings
 HIDDEN_GAIN = math.sqrt(2.0)
 POLICY_GAIN = 0.01
 VALUE_GAIN = 1.0
+# Full single precision: a GPU would otherwise round the factors to ten bits.
+PRECISION = lax.Precision.HIGHEST
 
 
 class GaussianHead(nn.Module):
@@ -77,10 +81,32 @@ def forward(
 
 
 def _dense(width: int, gain: float, name: str) -> nn.Dense:
-    # Full single precision: a GPU would otherwise round the factors to ten bits.
-    precision = lax.Precision.HIGHEST
-    kernel_init = nn.initializers.orthogonal(gain)
-    return nn.Dense(width, kernel_init=kernel_init, precision=precision, name=name)
+    def kernel_init(key: Array, shape: tuple[int, int], dtype: Any) -> Array:
+        return gain * orthogonal(key, shape).astype(dtype)
+
+    return nn.Dense(width, kernel_init=kernel_init, precision=PRECISION, name=name)
+
+
+def orthogonal(key: Array, shape: tuple[int, int]) -> Array:
+    """A random matrix with orthonormal rows or columns, whichever are fewer, in no direction more
+    likely than in another.
+
+    Gram and Schmidt's way, each vector straightened twice against rounding. The same matrix as from
+    a QR decomposition, for which JAX would call LAPACK: on a CPU its threads wait for each other,
+    for seconds on a busy machine and for ever where several runs are vmapped (jaxlib 0.10).
+    """
+    vectors = jax.random.normal(key, (max(shape), min(shape))).T
+    numbers = jnp.arange(len(vectors))
+
+    def straighten(i: Array, vectors: Array) -> Array:
+        vector = vectors[i]
+        for _ in range(2):
+            shares = jnp.where(numbers < i, jnp.dot(vectors, vector, precision=PRECISION), 0.0)
+            vector = vector - jnp.dot(shares, vectors, precision=PRECISION)
+        return vectors.at[i].set(vector / jnp.linalg.norm(vector))
+
+    vectors = lax.fori_loop(0, len(vectors), straighten, vectors)
+    return vectors if shape[0] < shape[1] else vectors.T
 
 
 def _hidden(features: Array, widths: tuple[int, ...], name: str) -> Array:

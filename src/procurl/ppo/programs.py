@@ -4,6 +4,7 @@ Every array has the runs first. The student's programs know nothing of strategie
 share them; what a strategy adds is a small program of its own.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,6 +45,17 @@ def run_keys(seeds: Array, purpose: int, count: Array) -> Array:
     return jax.vmap(of)(seeds)
 
 
+def _each_run(one: Callable[..., Any], *runs: Any) -> Any:
+    """`one` of every run, side by side; `runs` are trees of arrays [w, …].
+
+    A run alone is not vmapped: XLA lays out the matrix products of a batch of one so badly that an
+    update of Karel's network takes 1.6 times as long on a CPU.
+    """
+    if jax.tree.leaves(runs)[0].shape[0] > 1:
+        return jax.vmap(one)(*runs)
+    return jax.tree.map(lambda leaf: leaf[None], one(*jax.tree.map(lambda leaf: leaf[0], runs)))
+
+
 @partial(jax.jit, static_argnames="student")
 def begin_students(student: Student, contexts: Array, cumulative: Array, keys: Array) -> Training:
     # One run after the other: orthogonal initialisation compiles far slower for many at once.
@@ -75,7 +87,7 @@ def train(
     ) -> tuple[Training, Played, Diagnostics]:
         return student.train(ppo, contexts, training, cumulative, key)
 
-    after, played, diagnostics = jax.vmap(one)(ppo, training, cumulative, keys)
+    after, played, diagnostics = _each_run(one, ppo, training, cumulative, keys)
     going = alive & jax.vmap(Diagnostics.finite)(diagnostics)
     return choose(going, after, training), played, diagnostics, going
 
@@ -104,7 +116,7 @@ def teach(
             teaching = teacher.gather(strategy, teaching, played, values)
         return teacher.refresh(strategy, teaching, step, values, key, None) if refresh else teaching
 
-    after = jax.vmap(one)(strategies, params, teaching, played, keys)
+    after = _each_run(one, strategies, params, teaching, played, keys)
     going = alive & after.sound
     return choose(going, after, teaching), going
 
@@ -133,16 +145,19 @@ def teach_by_rollouts(
         episodes = student.roll_out(params, contexts, rollout_key, plan.episodes, width)
         return teacher.refresh(strategy, teaching, step, values, noise_key, episodes)
 
-    after = jax.vmap(one)(strategies, params, teaching, keys)
+    after: Teaching = _each_run(one, strategies, params, teaching, keys)
     return choose(due, after, teaching)
 
 
 @partial(jax.jit, static_argnames=("student", "width"))
 def evaluate(student: Student, contexts: Array, params: Any, keys: Array, width: int) -> Array:
     """[w, n] return of one deterministic episode on every task."""
-    return jax.vmap(lambda params, key: student.evaluate(params, contexts, key, width))(
-        params, keys
-    )
+
+    def one(params: Any, key: Array) -> Array:
+        return student.evaluate(params, contexts, key, width)
+
+    returns: Array = _each_run(one, params, keys)
+    return returns
 
 
 @jax.jit

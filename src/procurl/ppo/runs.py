@@ -244,9 +244,9 @@ def _stacked(trees: Sequence[Any]) -> Any:
     """Settings of all runs as one tree of arrays [w, …] in single precision."""
 
     def stack(*leaves: Any) -> Array:
-        array = jnp.stack([jnp.asarray(leaf) for leaf in leaves])
-        whole = jnp.issubdtype(array.dtype, jnp.integer) and array.ndim > 1  # task ids stay whole
-        return array if whole else array.astype(jnp.float32)
+        array = np.stack([np.asarray(leaf) for leaf in leaves])
+        whole = np.issubdtype(array.dtype, np.integer) and array.ndim > 1  # task ids stay whole
+        return jnp.asarray(array if whole else array.astype(np.float32))
 
     return jax.tree.map(stack, *trees)
 

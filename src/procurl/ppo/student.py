@@ -21,6 +21,10 @@ from procurl.ppo.update import (
     update,
 )
 
+# Observations that the critic values at once: the 24,000 of Karel's pool do not fit the cache and
+# would take twice as long.
+VALUES_CHUNK = 1000
+
 
 class Training(NamedTuple):
     """What changes while a run trains."""
@@ -112,7 +116,11 @@ class Student:
 
     def values(self, params: dict[str, Array], observations: Array) -> Array:
         """[n] the critic's values of observations [n, o]."""
-        return forward(self.network, params, observations)[1]
+
+        def value(observation: Array) -> Array:
+            return forward(self.network, params, observation)[1]
+
+        return jax.lax.map(value, observations, batch_size=VALUES_CHUNK)
 
     def initial_observations(self, contexts: Array) -> Array:
         """[n, o] what the student sees at the start of each task."""
