@@ -1,7 +1,7 @@
 """How many steps a second the JAX engine trains, against Stable-Baselines3's PPO.
 
     python benchmarks/throughput.py [--rounds 7] [--envs pointmass-s basickarel]
-    python benchmarks/throughput.py --gpu [--shorten 10]
+    python benchmarks/throughput.py --gpu [--batches pointmass-s:512:16] [--shorten 10]
 
 On a CPU, every contender is a process of its own on one and the same core, with one thread. They
 take turns: only one works at a time, each has its turn in every round, and the median counts.
@@ -9,35 +9,31 @@ Rates are steps per second of the processor, so that other programs on the machi
 an idle machine these are seconds of the clock, which stand beside them. Evaluation and compilation
 are left out, except in the parts and the cold starts, which say so.
 
-On a GPU, many runs train at once, and compilation counts. This part needs no Gymnasium, PyTorch or
-Stable-Baselines3.
+On a GPU, many runs train at once, and compilation counts: see throughput_gpu.py.
 """
 
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from throughput_runs import finished, machine, make_runs
+
 ENVS = ("pointmass-s", "basickarel")
 SB3 = "sb3"
-NEVER = sys.maxsize  # training steps between evaluations, where there shall be none
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "JAX_PLATFORMS": "cpu",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
-PACKAGES = ("jax", "jaxlib", "flax", "optax", "stable_baselines3", "torch", "gymnasium", "numpy")
 
 Turn = Callable[[], int]  # trains for a while and says how many steps
 
@@ -77,43 +73,6 @@ class Seconds(NamedTuple):
     clock: float
 
 
-class Batch(NamedTuple):
-    """What one GPU trains at once."""
-
-    env: str
-    runs: int
-    n_envs: int  # per run
-    steps: int  # of each run
-
-
-GPU_BATCHES = (
-    Batch("pointmass-s", 512, 1, 1_000_000),
-    Batch("pointmass-s", 512, 16, 1_000_000),
-    Batch("pointmass-s", 2048, 16, 1_000_000),
-    Batch("basickarel", 64, 1, 2_000_000),
-    Batch("basickarel", 64, 16, 2_000_000),
-)
-
-
-def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
-    """Runs of the JAX engine with the paper's settings, never evaluated."""
-    from procurl.envs import make_array_env, make_pool
-    from procurl.experiments.presets import paper_strategy
-    from procurl.ppo.runs import Runs
-    from procurl.ppo.settings import paper_settings
-
-    dynamics, pool = make_array_env(env), make_pool(env)
-    return Runs(
-        dynamics,
-        dynamics.contexts_of(pool),
-        strategies=[paper_strategy(env, strategy).bind(pool)] * seeds,
-        ppo=[paper_settings(env)] * seeds,
-        seeds=list(range(seeds)),
-        n_envs=n_envs,
-        eval_every=NEVER,
-    )
-
-
 def jax_turn(contender: Contender) -> Turn:
     runs = make_runs(contender.env, contender.name, contender.seeds)
 
@@ -121,7 +80,7 @@ def jax_turn(contender: Contender) -> Turn:
         before = runs.train_steps
         for _ in range(contender.updates):
             runs.advance()
-        _finished(runs.state)
+        finished(runs.state)
         return int(runs.train_steps - before) * contender.seeds
 
     return turn
@@ -267,7 +226,7 @@ def _timed(name: str, function: Callable[..., Any], *arguments: Any, share: floa
     took = []
     for _ in range(11):
         start = time.process_time()
-        result = _finished(program(*arguments))
+        result = finished(program(*arguments))
         took.append(time.process_time() - start)
     print(f"| {name} | {1e3 * share * median(took[1:]):.2f} | {compiling:.1f} |", flush=True)
     return result
@@ -327,46 +286,6 @@ def _processor_seconds(session: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK") if ticks else float("nan")
 
 
-def train_at_once(batch: Batch) -> None:
-    """Print the rate of many `procurl-val` runs on this device, compilation included."""
-    start = time.perf_counter()
-    runs = make_runs(batch.env, "procurl-val", batch.runs, batch.n_envs)
-    _finished(runs.state)
-    made = time.perf_counter() - start
-    runs.advance()
-    _finished(runs.state)
-    first_steps, first = runs.train_steps, time.perf_counter() - start
-    while runs.train_steps < batch.steps:
-        runs.advance()
-    _finished(runs.state)
-    took = time.perf_counter() - start
-    rate = batch.runs * runs.train_steps / took
-    later = batch.runs * (runs.train_steps - first_steps) / max(took - first, 1e-9)
-    print(
-        f"| {batch.env} | {batch.runs} × {runs.train_steps:,} | {batch.n_envs} | {made:.1f} "
-        f"| {first - made:.1f} | {took:.1f} | {rate:,.0f} | {later:,.0f} |",
-        flush=True,
-    )
-
-
-def gpu(envs: list[str], shorten: int) -> None:
-    import jax
-
-    print(f"{_machine()}; {jax.devices()[0].device_kind}\n")
-    print("| | runs × steps | environments per run | made, s | first update, s | all, s ", end="")
-    print("| steps/s | after the first update |\n| --- " + "| ---: " * 7 + "|", flush=True)
-    for batch in GPU_BATCHES:
-        if batch.env in envs:
-            train_at_once(batch._replace(steps=batch.steps // shorten))
-
-
-def _finished(arrays: Any) -> Any:
-    """`arrays`, once they are computed."""
-    import jax
-
-    return jax.block_until_ready(arrays)  # type: ignore[no-untyped-call]
-
-
 def _child(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, __file__, "--child", *arguments],
@@ -396,30 +315,24 @@ def _as_child(kind: str, env: str, *rest: str) -> None:
         serve(Contender(env, name, int(seeds), int(updates)))
 
 
-def _machine() -> str:
-    """The machine and the versions that matter, in one line."""
-    cpuinfo = Path("/proc/cpuinfo")
-    text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
-    model = text.partition("model name\t: ")[2].partition("\n")[0] or platform.machine()
-    packages = [f"{name} {version(name)}" for name in PACKAGES if find_spec(name)]
-    return f"{model}, {os.cpu_count()} cores; {', '.join(packages)}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
     parser.add_argument("--envs", nargs="+", default=[*ENVS], choices=ENVS, metavar="ENV")
     parser.add_argument("--cold-starts", type=int, default=3, help="of each kind; 0 for none")
     parser.add_argument("--gpu", action="store_true", help="many runs at once on one device")
+    parser.add_argument("--batches", nargs="+", metavar="ENV:RUNS:N_ENVS", help="on the GPU")
     parser.add_argument("--shorten", type=int, default=1, help="divide the GPU's steps by this")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
         _as_child(*chosen.child)
     elif chosen.gpu:
-        gpu(chosen.envs, chosen.shorten)
+        from throughput_gpu import gpu
+
+        gpu(chosen.batches, chosen.shorten)
     else:
-        print(_machine(), flush=True)
+        print(machine(), flush=True)
         for env in chosen.envs:
             compare(env, chosen.rounds)
             print(_child("parts", env).communicate()[0], flush=True)
