@@ -29,7 +29,7 @@ format: .venv/test.stamp
 
 .venv/test.stamp: .venv/run.stamp
 	$(PIP) torch
-	$(PIP) --editable ".[dev,jax,report,sb3]"
+	$(PIP) --editable ".[dev,jax,mujoco,ray,report,sb3]"
 	@touch $@
 
 .venv/bin/python:

@@ -1,11 +1,16 @@
 """How many steps a second the environments take, against the usual way of writing them.
 
-    python benchmarks/envs.py [--rounds 7]
+    python benchmarks/envs.py [--rounds 7] [--only ENV ...]
 
-One core, random actions, automatic resets to random tasks. Every contender takes its turn in each
-round and keeps its best; seconds are those of the processor, so that other programs do not count.
-Noise is drawn as part of the step, unless the row says that it was drawn before. Compilation is not
-counted and shown on its own.
+Random actions, automatic resets to random tasks. Every contender takes its turn in each round and
+keeps its best.
+
+PointMass and Karel run on one core, and seconds are those of the processor, so that other programs
+do not count. Noise is drawn as part of the step, unless the row says that it was drawn before.
+Compilation is not counted and shown on its own.
+
+BallCatching and AntGoal run on all cores, which MuJoCo's threads share. Seconds by the clock need a
+machine that has nothing else to do; those of the processor show what is saved on each core.
 """
 
 import argparse
@@ -16,7 +21,8 @@ from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
 if hasattr(os, "sched_setaffinity"):  # before JAX makes a thread for every core
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    CORES = os.sched_getaffinity(0)  # all that may be used
+    os.sched_setaffinity(0, {max(CORES)})
 
 import gymnasium
 import jax
@@ -24,19 +30,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from procurl.envs import GymEnv, GymVectorEnv, make_array_env
+from procurl.envs import GymEnv, GymVectorEnv, make_array_env, make_host_env
 from procurl.envs.array_env import ArrayEnv
+from procurl.envs.mujoco_threads import thread_count
 from usual_envs import UsualKarel, UsualPointMass
+from usual_mujoco import UsualAntGoal, UsualBallCatching
 
 WIDE = 256
 WIDEST = 4096
+MUJOCO_WIDTHS = (16, 64, 256)
 CHUNK = 2  # steps whose noise is drawn at once: it stays in the cache, and XLA draws it only once
 USUAL: dict[str, Callable[[Any], gymnasium.Env[Any, Any]]] = {
     "pointmass-s": UsualPointMass,
     "basickarel": UsualKarel,
 }
+USUAL_MUJOCO: dict[str, Callable[[Any], gymnasium.Env[Any, Any]]] = {
+    "ballcatching": UsualBallCatching,
+    "antgoal": UsualAntGoal,
+}
 
 Run = Callable[[], int]  # does some steps and says how many
+Clock = Callable[[], float]
 
 
 def one_at_a_time(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Run:
@@ -54,8 +68,8 @@ def one_at_a_time(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Run:
     return run
 
 
-def vector(name: str, steps: int = 200) -> Run:
-    env = GymVectorEnv(name, WIDE)
+def vector(name: str, n: int = WIDE, steps: int = 200) -> Run:
+    env = GymVectorEnv(name, n)
     env.reset(seed=0)
     env.action_space.seed(0)
     actions = [env.action_space.sample() for _ in range(steps)]
@@ -63,7 +77,7 @@ def vector(name: str, steps: int = 200) -> Run:
     def run() -> int:
         for action in actions:
             env.step(action)
-        return steps * WIDE
+        return steps * n
 
     return run
 
@@ -156,32 +170,56 @@ def contenders(name: str) -> dict[str, Run]:
     return runs
 
 
-def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
-    """Steps a second of each contender: the best of `rounds`, in turn."""
+def mujoco_contenders(name: str) -> dict[str, Run]:
+    env = make_host_env(name)
+    contexts = env.contexts_of(env.default_pool())
+    return {
+        "the usual way, 1": one_at_a_time(USUAL_MUJOCO[name](contexts), steps=400),
+        "GymEnv, 1": one_at_a_time(GymEnv(name), steps=400),
+        **{f"GymVectorEnv, {n}": vector(name, n, steps=1280 // n) for n in MUJOCO_WIDTHS},
+    }
+
+
+def measure(runs: dict[str, Run], rounds: int, seconds: Clock) -> dict[str, float]:
+    """Steps a second of each contender by that clock: the best of `rounds`, in turn."""
     for label, run in runs.items():
-        start = time.process_time()
+        start = seconds()
         run()
         if label.startswith("JAX"):
-            print(f"  {label}: first call, with compilation, {time.process_time() - start:.1f} s")
+            print(f"  {label}: first call, with compilation, {seconds() - start:.1f} s")
     best = dict.fromkeys(runs, 0.0)
     for _ in range(rounds):
         for label, run in runs.items():
-            start = time.process_time()
+            start = seconds()
             steps = run()
-            best[label] = max(best[label], steps / (time.process_time() - start))
+            best[label] = max(best[label], steps / (seconds() - start))
     return best
 
 
+def show(rates: dict[str, float]) -> None:
+    base = rates["the usual way, 1"]
+    for label, rate in rates.items():
+        print(f"  {label:36} {rate:14,.0f} steps/s {rate / base:8.1f} ×")
+
+
 def main() -> None:
+    names = (*USUAL, *USUAL_MUJOCO)
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
-    rounds = parser.parse_args().rounds
-    for name in USUAL:
-        print(name)
-        rates = measure(contenders(name), rounds)
-        base = rates["the usual way, 1"]
-        for label, rate in rates.items():
-            print(f"  {label:36} {rate:14,.0f} steps/s {rate / base:8.1f} ×")
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ENV")
+    chosen = parser.parse_args()
+    for name in chosen.only:
+        if name in USUAL:
+            print(f"{name}, one core")
+            show(measure(contenders(name), chosen.rounds, time.process_time))
+            continue
+        if hasattr(os, "sched_setaffinity"):  # for this thread and those that it starts
+            os.sched_setaffinity(0, CORES)
+        runs = mujoco_contenders(name)
+        print(f"{name}, {thread_count(None)} cores, by the clock")
+        show(measure(runs, chosen.rounds, time.perf_counter))
+        print(f"{name}, per second of the processor, of all cores together")
+        show(measure(runs, chosen.rounds, time.process_time))
 
 
 if __name__ == "__main__":

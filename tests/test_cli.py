@@ -68,3 +68,47 @@ def test_a_mistyped_command_is_answered_with_the_nearest(capsys):
     with pytest.raises(SystemExit):
         main(["strategie"])
     assert "Did you mean 'strategies'?" in capsys.readouterr().err
+
+
+COMMANDS = ("compare", "train", "paper", "report", "export", "pool", "envs", "strategies")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"usage: procurl {command}")
+    body = told.partition("\n\n")[2]
+    assert body[0].isupper()
+
+
+@pytest.mark.parametrize("command", ["export", "report"])
+def test_a_directory_without_results_is_named(command, tmp_path, capsys):
+    assert main([command, str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path} holds no experiment: there is no results.sqlite in it" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "pointmass-s", "--stepz", "3"], "unknown: --stepz 3. Did you mean '--steps'?"),
+        (["compare", "pointmass-s", "--seed", "3"], "Did you mean '--seeds'?"),
+        (["train", "pointmass-s", "--strateg=iid", "--strategy", "iid"], "mean '--strategy'?"),
+        (["compare", "pointmass-s", "--seeds", "many"], "argument --seeds: invalid int value"),
+        (["compare"], "the following arguments are required: ENV"),
+        (["expor"], "Did you mean 'export'?"),
+        (["envs", "extra"], "unknown: extra."),
+    ],
+)
+def test_a_bad_command_line_is_one_sentence_with_the_nearest_name(arguments, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert "--help" in error

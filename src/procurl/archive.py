@@ -27,6 +27,11 @@ def write_archive(
     path: str | PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write everything or nothing: a file that was there stays whole until the new one is."""
+    write_bytes(path, pack_archive(meta, arrays))
+
+
+def pack_archive(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[bytes]:
+    """What `write_archive` writes, in pieces."""
     stored = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in stored.items():
         if array.dtype.hasobject:
@@ -39,8 +44,7 @@ def write_archive(
     digest = hashlib.sha256()
     for part in body:
         digest.update(part)
-
-    write_bytes(path, [MAGIC, digest.digest(), *body])
+    return [MAGIC, digest.digest(), *body]
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:
@@ -58,19 +62,27 @@ def write_bytes(path: str | PathLike[str], parts: list[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            error.filename = str(target)  # a full disk does not say of which file
         raise
 
 
 def read_archive(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """(meta, arrays) of a file by `write_archive`; ValueError if it is another or was damaged."""
-    content = Path(path).read_bytes()
+    return unpack_archive(Path(path).read_bytes(), path)
+
+
+def unpack_archive(
+    content: bytes, source: str | PathLike[str]
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """(meta, arrays) of what `pack_archive` gave; `source` says in errors where it came from."""
     start = len(MAGIC) + HASH_BYTES
     if not content.startswith(MAGIC):
-        raise ValueError(f"{path}: not a procurl archive, or its beginning is damaged")
+        raise ValueError(f"{source}: not a procurl archive, or its beginning is damaged")
     if hashlib.sha256(content[start:]).digest() != content[len(MAGIC) : start]:
-        raise ValueError(f"{path}: the file is truncated or was altered, its checksum is wrong")
+        raise ValueError(f"{source}: the file is truncated or was altered, its checksum is wrong")
     length = int.from_bytes(content[start : start + LENGTH_BYTES], "little")
     position = start + LENGTH_BYTES + length
     header = json.loads(content[start + LENGTH_BYTES : position])

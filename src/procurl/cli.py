@@ -1,13 +1,17 @@
 """The command line: `procurl COMMAND`. Bad input ends with one sentence and status 2."""
 
 import argparse
+import errno
+import shlex
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NoReturn
 
 from procurl import __version__
 from procurl.checks import suggest
+from procurl.cli_paper import add_paper_command
+from procurl.cli_training import add_training_commands, needs
 from procurl.settings import flat_settings
 from procurl.strategies import make_strategy, strategy_names
 
@@ -16,7 +20,9 @@ INTERRUPTED = 130  # what shells give a program that Ctrl-C has ended
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     parsed = _parser().parse_args(arguments)
+    parsed.as_typed = shlex.join(["procurl", *arguments])
     try:
         status: int = parsed.run(parsed)
     except BrokenPipeError:  # the reader, such as `head`, has what it wanted
@@ -26,18 +32,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nstopped; the same command goes on from here", file=sys.stderr)
         return INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"procurl {parsed.command}: {error}", file=sys.stderr)
+        print(f"procurl {parsed.command}: {error}{_way_out(error)}", file=sys.stderr)
         return 2
     return status
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that answers a mistyped command or option with the nearest one."""
+def _way_out(error: Exception) -> str:
+    """What to do about a disk that takes no more."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return ". Free some space; the same command then goes on from the last checkpoint"
+    return ""
 
-    def error(self, message: str) -> None:  # type: ignore[override]
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, with the nearest name for a mistyped one."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**(settings | {"allow_abbrev": False}))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As ever, but what a command does not know is an error of its own."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            options = [name for action in self._actions for name in action.option_strings]
+            known = f"unknown: {' '.join(unknown)}."
+            self.error(f"{known}{suggest(unknown[0].partition('=')[0], options)}")
+        return parsed, unknown
+
+    def error(self, message: str) -> NoReturn:
         wrong = message.partition("invalid choice: '")[2].partition("'")[0]
-        known = [name for action in self._actions for name in (action.choices or ())]
-        super().error(message + (suggest(wrong, map(str, known)) if wrong else ""))
+        known = [str(name) for action in self._actions for name in (action.choices or ())]
+        hint = suggest(wrong, known) if wrong else ""
+        self.exit(2, f"{self.prog}: {message}{hint} See {self.prog} --help\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,46 +71,28 @@ def _parser() -> argparse.ArgumentParser:
         prog="procurl",
         description="Curricula for reinforcement learning: which task should the agent train on "
         "next?",
+        epilog="procurl COMMAND --help tells more about each.",
     )
     parser.add_argument("--version", action="version", version=f"procurl {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_training_commands(commands)
+    add_paper_command(commands)
 
-    compare = commands.add_parser(
-        "compare",
-        help="train several strategies with several seeds and compare them",
-        description="Train strategies on an environment of the paper and compare them: a table, "
-        "learning curves, and records for `procurl export`. An existing --out directory goes on: "
-        "finished runs are kept, and more seeds or strategies extend it.",
+    report = commands.add_parser(
+        "report",
+        help="write report.html, figures and tables of a directory",
+        description="Write report.html (one file that opens without a network), PNG and SVG "
+        "figures, and tables as Markdown and CSV into a directory of results. compare and train "
+        "do this at their end; it may be done at any time, also while they run.",
     )
-    compare.add_argument("env", metavar="ENV", help="environment, see `procurl envs`")
-    compare.add_argument(
-        "--strategies",
-        nargs="+",
-        default=["procurl-val", "iid"],
-        metavar="S",
-        help="names, see `procurl strategies`, each with settings if you like: "
-        "procurl-val:beta=10,floor=0.1 (default: procurl-val iid)",
-    )
-    _add_training(compare)
-    compare.set_defaults(run=_compare)
-
-    train = commands.add_parser(
-        "train",
-        help="train one strategy and keep its models",
-        description="Train one strategy and keep the models of its runs.",
-    )
-    train.add_argument("env", metavar="ENV", help="environment, see `procurl envs`")
-    train.add_argument("--strategy", required=True, metavar="S", help="see `procurl strategies`")
-    _add_training(train)
-    train.add_argument(
-        "--render", type=Path, metavar="GIF", help="also write an animation of the trained agent"
-    )
-    train.set_defaults(run=_compare)
+    report.add_argument("folder", type=Path, metavar="DIR", help="an --out directory")
+    report.set_defaults(run=_report)
 
     export = commands.add_parser(
         "export",
         help="print the records of a directory as CSV",
-        description="Print every evaluation of every run in a directory as CSV.",
+        description="Print every evaluation of every run in a directory as CSV, by strategy, seed "
+        "and step.",
     )
     export.add_argument("folder", type=Path, metavar="DIR", help="an --out directory")
     export.set_defaults(run=_export)
@@ -103,90 +111,53 @@ def _parser() -> argparse.ArgumentParser:
     pool.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write")
     pool.set_defaults(run=_pool)
 
-    envs = commands.add_parser("envs", help="list the environments")
+    envs = commands.add_parser(
+        "envs", help="list the environments", description="List the environments."
+    )
     envs.set_defaults(run=_envs)
     strategies = commands.add_parser(
-        "strategies", help="list the strategies with their settings and defaults"
+        "strategies",
+        help="list the strategies with their settings and defaults",
+        description="List the strategies with the evidence they need, their settings and defaults.",
     )
     strategies.set_defaults(run=_strategies)
     return parser
 
 
-def _add_training(parser: argparse.ArgumentParser) -> None:
-    """The options that training commands share."""
-    parser.add_argument("--seeds", type=int, default=8, help="runs per strategy (default: 8)")
-    parser.add_argument("--steps", type=int, help="training steps (default: as in the paper)")
-    parser.add_argument("--n-envs", type=int, default=1, help="environments per run (default: 1)")
-    parser.add_argument("--engine", default="jax", help="jax (default)")
-    parser.add_argument("--pool", metavar="FILE", help="training pool (default: the project's)")
-    parser.add_argument("--test-pool", metavar="FILE", help="pool to test on at each evaluation")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="where to keep everything (default: results/COMMAND-ENV)",
-    )
+def _report(parsed: argparse.Namespace) -> int:
+    needs("report", "matplotlib", "PIL")
+    from procurl.experiments.report import write_report
 
-
-def _compare(parsed: argparse.Namespace) -> int:
-    needs("jax", "jax", "flax", "optax")
-    from procurl.experiments.compare import compare, render
-
-    strategies = [parsed.strategy] if parsed.command == "train" else parsed.strategies
-    out: Path = parsed.out or Path("results") / f"{parsed.command}-{parsed.env}"
-    text = compare(
-        parsed.env,
-        strategies,
-        parsed.seeds,
-        parsed.steps,
-        parsed.n_envs,
-        parsed.engine,
-        parsed.pool,
-        parsed.test_pool,
-        out,
-        keep_models=parsed.command == "train",
-    )
-    print(text)
-    print(f"\nlearning curves: {out / 'curves.png'}\nrecords: procurl export {out}")
-    if parsed.command == "train":
-        print(f"models: {out / 'runs'}/…/models, for procurl.load_policy")
-        if parsed.render is not None:
-            render(out, parsed.render)
-            print(f"animation: {parsed.render}")
+    print(f"report: {write_report(parsed.folder)}")
     return 0
 
 
 def _export(parsed: argparse.Namespace) -> int:
-    from procurl.experiments.records import read_rows, write_csv
+    from procurl.experiments.records import write_csv
+    from procurl.experiments.store import read_store
 
-    rows = list(read_rows(parsed.folder))  # all of them are sound before the first is printed
+    with read_store(parsed.folder) as store:
+        rows = list(store.rows())  # all of them are sound before the first is printed
     write_csv(rows, sys.stdout)
     return 0
 
 
-def needs(extra: str, *packages: str) -> None:
-    """Raise with the extra to install where one of its packages is missing."""
-    for package in packages:
-        if find_spec(package) is None:
-            raise ImportError(f"{package} is not installed: pip install 'procurl[{extra}]'")
-
-
 def _pool(parsed: argparse.Namespace) -> int:
-    from procurl.envs import make_array_env, make_pool
+    from procurl.envs import make_host_env, make_pool
 
     pool = make_pool(parsed.env, parsed.kind, parsed.size, parsed.seed)
-    make_array_env(parsed.env).write_pool(pool, parsed.out)
+    make_host_env(parsed.env).write_pool(pool, parsed.out)
     print(f"{parsed.out}: {len(pool)} tasks")
     return 0
 
 
 def _envs(_: argparse.Namespace) -> int:
     """One block per environment: its name, its Gymnasium id, what it is."""
-    from procurl.envs import make_array_env
+    from procurl.envs import make_host_env
     from procurl.envs.registry import ENVIRONMENTS
 
     for name, registered in ENVIRONMENTS.items():
-        env = make_array_env(name)
+        env = make_host_env(name)
         actions = f"{env.n_actions} actions"
         if env.action_low is not None:
             actions = f"actions in a box of {len(env.action_low)} dimensions"

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
+from gymnasium.wrappers import FlattenObservation
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
@@ -263,3 +264,78 @@ def test_bad_use_is_refused():
         env.reset(options={"task": "first"})
     with pytest.raises(ValueError, match="reset option 'context' is what TaskEnv hands over"):
         env.reset(options={"context": [1.0]})
+
+
+gymnasium.register("tests/Countdown-v0", entry_point="tests.envs.test_task_env:Countdown")
+
+
+def test_it_can_be_built_again_from_its_spec():
+    env = TaskEnv(gymnasium.make("tests/Countdown-v0", says_success=False), LENGTHS, set_level)
+    again = gymnasium.make(FlattenObservation(env).spec, disable_env_checker=True)
+    assert isinstance(again, FlattenObservation)
+    assert again.get_wrapper_attr("pool").fingerprint == LENGTHS.fingerprint
+    assert not again.unwrapped.says_success
+    assert again.unwrapped is not env.unwrapped
+
+
+def test_a_spec_travels_unless_a_lambda_is_in_it():
+    made = gymnasium.make("tests/Countdown-v0")
+    assert TaskEnv(made, LENGTHS, set_level).spec_travels
+    assert not TaskEnv(made, LENGTHS, lambda env, task: None).spec_travels
+
+
+@pytest.mark.parametrize("name", ["pointmass-s", "basickarel"])
+def test_our_own_environments_take_a_task_by_id_to_the_same_effect(name):
+    from procurl.envs import GymEnv, make_pool
+
+    pool = make_pool(name, size=20)
+    by_id, by_task = TaskEnv(GymEnv(name, pool), pool), TaskEnv(GymEnv(name), pool)
+    for task in (0, 7, 19):
+        (seen, info), (other, told) = (
+            env.reset(seed=task, options={"task": task}) for env in (by_id, by_task)
+        )
+        assert np.array_equal(seen, other)
+        assert info["task"] == told["task"] == task
+        action = by_id.action_space.sample()
+        for one, two in zip(by_id.step(action)[:4], by_task.step(action)[:4], strict=True):
+            assert np.array_equal(one, two)
+
+
+def test_an_episode_goes_on_from_a_saved_state():
+    from procurl.envs import make_pool
+
+    pool = make_pool("pointmass-s", size=6)
+
+    def made():
+        env = TaskEnv(gymnasium.make("procurl/PointMass-s-v0", pool=pool), pool)
+        env.reset(seed=1)
+        return env
+
+    env, actions = made(), np.random.default_rng(0).uniform(-10, 10, size=(400, 2))
+
+    def played(env, actions):
+        seen = []
+        for action in actions:
+            observation, reward, done, _, info = env.step(action)
+            seen.append((observation.tolist(), reward, info["task"]))
+            if done:
+                env.reset()
+        return seen
+
+    env.push_tasks([3, 1, 4])
+    played(env, actions[:150])
+    saved = env.state_dict()
+    other = made()
+    other.load_state_dict(saved)
+    assert played(other, actions[150:]) == played(env, actions[150:])
+    for ours, theirs in zip(other.collect(), env.collect(), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_an_environment_that_cannot_tell_its_state_says_so():
+    env = TaskEnv(Countdown(), LENGTHS)
+    env.reset(seed=0)
+    saved = env.state_dict()
+    assert saved["env"] is None
+    with pytest.raises(ValueError, match="the environment cannot go on where it was"):
+        env.load_state_dict(saved)

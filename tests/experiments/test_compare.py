@@ -2,12 +2,17 @@
 
 import csv
 import io
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from procurl import load_policy
 from procurl.cli import main
+from procurl.experiments.store import read_store
 
 STEPS = "2048"
 
@@ -36,8 +41,22 @@ def test_every_run_has_a_record_at_the_last_step(compared, capsys):
         ("iid", "1", STEPS),
     ]
     assert {row["env_steps"] for row in rows} == {STEPS}
-    assert (compared / "curves.png").exists()
     assert (compared / "table.txt").read_text().startswith("strategy")
+    assert "<html" in (compared / "report.html").read_text()
+
+
+def test_picks_and_snapshots_of_every_run_are_recorded(compared):
+    with read_store(compared) as store:
+        results = store.results()
+    for run in results.runs:
+        (last,) = results.detail(run)
+        assert len(last.picks) > 10
+        assert set(last.picks.tolist()) <= set(range(100))
+        assert last.snapshot.probabilities.sum() == pytest.approx(1.0, rel=1e-5)
+        assert last.snapshot.achieved.mean() == pytest.approx(last.performance)
+        assert (last.snapshot.success is None) == (run.strategy == "iid")
+    assert results.facts["finished"] == 4
+    assert results.facts["command"].startswith("procurl compare pointmass-s --strategies")
 
 
 def test_the_same_command_again_changes_nothing_and_more_seeds_extend(compared, capsys):
@@ -49,9 +68,44 @@ def test_the_same_command_again_changes_nothing_and_more_seeds_extend(compared, 
     assert len(after) == len(before) + 1
 
 
+def test_a_lost_store_is_filled_from_the_checkpoints(compared, capsys, tmp_path):
+    """Without training: the numbers are those of before, to the second."""
+    before = exported(compared, capsys)
+    copy = tmp_path / "copy"
+    shutil.copytree(compared, copy)
+    (copy / "results.sqlite").write_bytes((copy / "results.sqlite").read_bytes()[:5000])
+    arguments = ["--strategies", "procurl-val", "iid", "--seeds", "2", "--steps", STEPS]
+    command = ["compare", "pointmass-s", *arguments, "--out", str(copy)]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert "results.sqlite is damaged" in error
+    assert "Delete it" in error
+    (copy / "results.sqlite").unlink()
+    assert main(command) == 0
+    assert exported(copy, capsys) == [row for row in before if row["seed"] != "2"]
+
+
+def test_a_ray_cluster_gives_what_this_machine_gives(compared, capsys, tmp_path):
+    pytest.importorskip("ray")
+    out = tmp_path / "ray"
+    arguments = ["--strategies", "iid", "--seeds", "2", "--steps", STEPS, "--out", out]
+    procurl = Path(sys.executable).with_name("procurl")
+    command = [procurl, "compare", "pointmass-s", *arguments, "--backend", "ray"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    here, there = (
+        [{**row, "seconds": ""} for row in exported(folder, capsys)] for folder in (compared, out)
+    )
+    assert there == [row for row in here if row["strategy"] == "iid" and row["seed"] != "2"]
+    assert len(there) == 2
+
+
 def test_another_experiment_in_the_same_place_is_refused(compared, capsys):
     assert main(["compare", "pointmass-s", "--steps", "4096", "--out", str(compared)]) == 2
     assert "holds another experiment: steps is 2048, not 4096" in capsys.readouterr().err
+    again = ["compare", "pointmass-s", "--steps", STEPS, "--out", str(compared)]
+    assert main([*again, "--ppo", "gamma=0.5"]) == 2
+    assert "holds another experiment: student is" in capsys.readouterr().err
 
 
 def test_train_keeps_models_that_can_act(tmp_path, capsys):
@@ -73,7 +127,18 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys):
         (["pointmass-s", "--strategies", "idd"], "Did you mean 'iid'?"),
         (["pointmass-s", "--seeds", "0"], "seeds must be an integer of at least 1, got 0"),
         (["pointmass-s", "--steps", "0"], "steps must be an integer of at least 1, got 0"),
-        (["pointmass-s", "--engine", "tf"], "engine must be one of jax"),
+        (["pointmass-s", "--engine", "tf"], "engine must be one of jax, sb3, got 'tf'"),
+        (["pointmass-s", "--backend", "slurm"], "backend must be one of local, ray"),
+        (["pointmass-s", "--ray-address", "auto"], "ray_address is of use with the backend ray"),
+        (
+            ["pointmass-s", "--backend", "ray", "--ray-address", "ray://head:10001"],
+            "ray_address must be auto or HOST:PORT",
+        ),
+        (["pointmass-s", "--n-envs", "3"], "n_envs must divide the 1024 steps of an update, got 3"),
+        (["pointmass-s", "--ppo", "gama=0.9"], "Did you mean 'gamma'?"),
+        (["pointmass-s", "--ppo", "gamma"], "'gamma' is no setting"),
+        (["pointmass-s", "--ppo", "gamma=2"], "gamma must be a finite number at least 0"),
+        (["pointmass-s", "--strategies", "procurl-val:beta=-1"], "beta must be"),
         (["pointmass-s", "--pool", "/nowhere.csv"], "No such file"),
     ],
 )
@@ -92,3 +157,8 @@ def test_a_directory_in_use_is_refused(tmp_path, capsys):
     with sole_user(tmp_path):
         assert main(["compare", "pointmass-s", "--steps", "1024", "--out", str(tmp_path)]) == 2
     assert "is in use by another procurl" in capsys.readouterr().err
+
+
+def test_driving_a_comparison_does_not_import_what_trains():
+    code = "import procurl.experiments.compare, sys; assert not {'jax', 'torch'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,27 +1,8 @@
-"""What is run: contenders, batches, and directories that go on or refuse."""
-
-from dataclasses import replace
+"""What is run: contenders, and batches of fixed width."""
 
 import pytest
 
-from procurl.experiments.plans import (
-    Contender,
-    Experiment,
-    Request,
-    batches_of,
-    open_experiment,
-    read_experiment,
-)
-
-EXPERIMENT = Experiment(
-    env="pointmass-s",
-    engine="jax",
-    steps=1000,
-    n_envs=1,
-    width=4,
-    pool=None,
-    pool_hash="abc",
-)
+from procurl.experiments.plans import Contender, Experiment, Request, batches_of, costly_first
 
 
 def asked(**seeds: int) -> Request:
@@ -44,7 +25,7 @@ def test_a_contender_carries_its_settings():
 
 @pytest.mark.parametrize("text", ["procurl-val:beta", "procurl-val:=3", "procurl-val:beta="])
 def test_a_malformed_setting_is_named(text):
-    with pytest.raises(ValueError, match="is no setting; write NAME:key=value"):
+    with pytest.raises(ValueError, match="is no setting; write key=value"):
         Contender.parse(text)
 
 
@@ -68,39 +49,23 @@ def test_every_batch_has_a_folder_of_its_own():
     assert len({batch.folder for batch in batches}) == len(batches) == 12
 
 
-def test_a_directory_remembers_and_is_extended(tmp_path):
-    open_experiment(tmp_path, EXPERIMENT, asked(iid=4))
-    _, request = open_experiment(tmp_path, EXPERIMENT, asked(iid=2, easy=8))
-    assert request.seeds == {"iid": 4, "easy": 8}
-    assert read_experiment(tmp_path) == (EXPERIMENT, request)
+def test_an_experiment_out_of_range_is_named():
+    with pytest.raises(ValueError, match="steps must be an integer of at least 1, got 0"):
+        Experiment(env="corridor", engine="jax", steps=0).check()
 
 
-def test_the_width_is_that_of_the_first_time(tmp_path):
-    open_experiment(tmp_path, EXPERIMENT, asked(iid=4))
-    experiment, _ = open_experiment(tmp_path, replace(EXPERIMENT, width=8), asked(iid=9))
-    assert experiment.width == 4
+def test_a_request_is_extended_and_nothing_is_taken_back():
+    more = asked(iid=4).extended([Contender("iid"), Contender("easy")], 2)
+    assert more.seeds == {"iid": 4, "easy": 2}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"steps": 2000}, "steps is 1000, not 2000"),
-        ({"pool_hash": "xyz"}, "pool_hash is 'abc', not 'xyz'"),
-        ({"env": "pointmass-d"}, "env is 'pointmass-s', not 'pointmass-d'"),
-        ({"n_envs": 4}, "n_envs is 1, not 4"),
-    ],
-)
-def test_another_experiment_is_refused_and_nothing_changes(tmp_path, change, message):
-    open_experiment(tmp_path, EXPERIMENT, asked(iid=4))
-    before = (tmp_path / "experiment.json").read_text()
-    with pytest.raises(ValueError, match=message):
-        open_experiment(tmp_path, replace(EXPERIMENT, **change), asked(iid=4))
-    assert (tmp_path / "experiment.json").read_text() == before
-
-
-def test_a_directory_without_or_with_a_damaged_experiment_is_named(tmp_path):
-    with pytest.raises(ValueError, match="holds no experiment"):
-        read_experiment(tmp_path)
-    (tmp_path / "experiment.json").write_text('{"experiment": {')
-    with pytest.raises(ValueError, match="experiment.json is damaged"):
-        read_experiment(tmp_path)
+def test_costly_batches_begin_first_and_equal_ones_keep_their_order():
+    batches = batches_of(asked(iid=8, easy=8, hard=4), 4)
+    ordered = costly_first(batches, lambda contender: 1.0 if contender.label == "iid" else 5.0)
+    assert [(batch.contender.label, batch.first_seed) for batch in ordered] == [
+        ("easy", 0),
+        ("hard", 0),
+        ("easy", 4),
+        ("iid", 0),
+        ("iid", 4),
+    ]

@@ -31,7 +31,7 @@ class Case:
         init = partial(init_params, self.network, observation_size=len(env.observation_low))
         self.params = jax.jit(init)(jax.random.key(0))
         self.keys = jax.random.split(jax.random.key(1), 3)
-        self.start = enter(env, jnp.asarray(CONTEXTS), jnp.asarray([2, 0, 3]))
+        self.start = enter(env, jnp.asarray(CONTEXTS), jnp.asarray([2, 0, 3]), jax.random.key(2))
         self.program = jax.jit(self.collect)
         self.lanes, self.rollouts = [self.start], []
         for key in self.keys:

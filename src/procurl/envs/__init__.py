@@ -1,8 +1,8 @@
 """The environments of the paper, and what makes tasks of any Gymnasium environment's.
 
-Importing this registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-v0` and
-`procurl/BasicKarel-v0` with Gymnasium, where that is installed. The array environments themselves
-need NumPy alone, or JAX.
+Importing this registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-v0`,
+`procurl/BasicKarel-v0`, `procurl/BallCatching-v0` and `procurl/AntGoal-v0` with Gymnasium, where
+that is installed. PointMass and Karel need NumPy alone, or JAX; the other two MuJoCo.
 """
 
 from importlib import import_module
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from procurl.envs.registry import (
     environment_names,
     make_array_env,
+    make_host_env,
     make_pool,
     register_with_gymnasium,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "TaskEnv",
     "environment_names",
     "make_array_env",
+    "make_host_env",
     "make_pool",
 ]
 

@@ -43,6 +43,7 @@ class ArrayEnv(ABC):
     action_high: Array | None
     n_actions: int | None  # number of discrete actions, None for continuous ones
     noise_shape: tuple[int, ...]  # standard normal draws that one environment takes per step
+    start_noise_shape: tuple[int, ...] = (0,)  # those that a fresh episode takes, see `start`
 
     @abstractmethod
     def initial(self, contexts: Array) -> Any:
@@ -51,6 +52,15 @@ class ArrayEnv(ABC):
         Args:
             contexts: [b, c].
         """
+
+    def start(self, contexts: Array, noise: Array) -> Any:
+        """State of b fresh episodes, where resets are random; `initial` is then a start without.
+
+        Args:
+            contexts: [b, c].
+            noise: [b, *start_noise_shape] standard normal.
+        """
+        return self.initial(contexts)
 
     @abstractmethod
     def observe(self, state: Any) -> Array:

@@ -3,7 +3,7 @@
 One environment is a batch of one, so that the two adapters cannot drift apart.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -50,6 +50,7 @@ class Episodes:
         self._contexts: Contexts = np.zeros((n, len(entries)))  # as given to the last `start`
         self.some_free = False  # whether there may be free contexts among the tasks
 
+        self.starts_vary = bool(np.prod(env.start_noise_shape))
         silence = np.empty((n, *env.noise_shape), dtype=np.float32)
         self._silence = None if silence.size else silence  # for environments without noise
         one = rows_of(self._first, np.zeros(1, dtype=np.int64))
@@ -81,15 +82,28 @@ class Episodes:
                 "the pool has no such task"
             )
 
-    def start(self, which: Ids, tasks: Ids, contexts: Contexts) -> None:
-        """Begin the episodes `which` [m] anew, with those tasks [m] and contexts [m, c]."""
-        self._begin(which, tasks, self.env.initial(contexts))
+    def start(
+        self, which: Ids, tasks: Ids, contexts: Contexts, rngs: Sequence[np.random.Generator] = ()
+    ) -> None:
+        """Begin the episodes `which` [m] anew, with those tasks [m] and contexts [m, c].
+
+        Args:
+            which: of the episodes.
+            tasks: ids of the pool, or `FREE`.
+            contexts: theirs.
+            rngs: one for each of `which`, looked at only where starts vary.
+        """
+        self._begin(which, tasks, self._fresh(contexts, rngs))
         self._contexts[which] = contexts[:, : self.entries]
         self.some_free = bool((self.tasks == FREE).any())
 
-    def start_tasks(self, which: Ids, tasks: Ids) -> None:
-        """`start` with tasks [m] of the pool: nothing is computed anew."""
-        self._begin(which, tasks, rows_of(self._first, tasks))
+    def start_tasks(self, which: Ids, tasks: Ids, rngs: Sequence[np.random.Generator] = ()) -> None:
+        """`start` with tasks [m] of the pool: nothing is computed anew unless starts vary."""
+        if self.starts_vary:
+            first = self._fresh(self.pool_contexts[tasks], rngs)
+        else:
+            first = rows_of(self._first, tasks)
+        self._begin(which, tasks, first)
 
     def described(self, mask: Mask | None = None) -> NDArray[np.float64]:
         """[n, k] what describes the tasks being played; zero outside `mask` [n] and if unknown."""
@@ -147,6 +161,40 @@ class Episodes:
         if np.maximum.reduce(numbers.view(np.uint64)) >= count:  # negative ones look large
             raise ValueError(f"action must be from 0 to {count - 1}, got {actions!r}")
         return numbers
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Copies of the arrays that say what is played, and where it stands."""
+        if self.state is None:
+            raise RuntimeError("no episode has begun, so there is nothing to save: call reset")
+        fields = {f"state.{name}": part for name, part in self.state._asdict().items()}
+        kept = {"tasks": self.tasks, "idle": self.idle, "contexts": self._contexts}
+        return {name: np.array(array) for name, array in (kept | fields).items()}
+
+    def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `saved` gave, to the bit; raise and change nothing where it misfits."""
+        if saved["tasks"].shape != (self.n,):
+            raise ValueError(
+                f"the saved state is of {len(saved['tasks'])} sub-environments, here are {self.n}"
+            )
+        kind = type(self._first)
+        fields = [np.array(saved[f"state.{name}"]) for name in kind._fields]
+        for name, field, own in zip(kind._fields, fields, self._first, strict=True):
+            if field.shape != (self.n, *own.shape[1:]) or field.dtype != own.dtype:
+                raise ValueError(
+                    f"the saved {name} must be {own.dtype} of shape {(self.n, *own.shape[1:])}, "
+                    f"got {field.dtype} of shape {field.shape}"
+                )
+        contexts = np.array(saved["contexts"]).reshape(self._contexts.shape)
+        self.state, self._contexts = kind(*fields), contexts
+        self.tasks, self.idle = np.array(saved["tasks"]), np.array(saved["idle"])
+        self.some_free = bool((self.tasks == FREE).any())
+
+    def _fresh(self, contexts: Contexts, rngs: Sequence[np.random.Generator]) -> Any:
+        """State of fresh episodes, each with noise from its own of `rngs` [m] where starts vary."""
+        if not self.starts_vary:
+            return self.env.initial(contexts)
+        noise = np.stack([rng.standard_normal(self.env.start_noise_shape) for rng in rngs])
+        return self.env.start(contexts, noise)
 
     def _begin(self, which: Ids, tasks: Ids, first: Any) -> None:
         if len(which) == self.n:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.episodes import FREE, Episodes, check_options
-from procurl.envs.registry import make_array_env
+from procurl.envs.registry import make_host_env
 from procurl.pool import TaskPool
 
 try:
@@ -21,6 +21,7 @@ except ImportError as error:
 
 RENDER_MODES = ("rgb_array",)
 FRAMES_PER_SECOND = 10
+FORMAT = 1  # of saved states
 
 
 class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
@@ -44,7 +45,7 @@ class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
         pool: TaskPool | str | PathLike[str] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.array_env = make_array_env(env) if isinstance(env, str) else env
+        self.array_env = make_host_env(env) if isinstance(env, str) else env
         check_render_mode(render_mode)
         self.render_mode = render_mode
         self.observation_space = observation_space(self.array_env)
@@ -69,7 +70,7 @@ class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
             task, context = self._episodes.chosen(options["task"])
         else:
             task, context = self._episodes.chosen(self.np_random.integers(len(self.pool)))
-        self._episodes.start(np.array([0]), np.array([task]), context[None])
+        self._episodes.start(np.array([0]), np.array([task]), context[None], [self.np_random])
         self._drawn = [self._episodes.state]
         return self._episodes.observe()[0], self._info()
 
@@ -99,6 +100,23 @@ class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
             raise RuntimeError("there is nothing to draw yet: call reset before render")
         return self.array_env.draw(self._drawn)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Where the episode and its random numbers stand: JSON values, and arrays under `state`."""
+        return saved_header(self._episodes) | {
+            "rng": self.np_random.bit_generator.state,
+            "state": self._episodes.saved(),
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from `state_dict` to the bit; pictures begin anew.
+
+        With another environment or pool, raise and change nothing.
+        """
+        check_header(self._episodes, saved)
+        self._episodes.restore(saved["state"])
+        self.np_random.bit_generator.state = saved["rng"]
+        self._drawn = [self._episodes.state]
+
     def _info(self) -> dict[str, Any]:
         played = self._episodes
         task = int(played.tasks[0])
@@ -118,6 +136,25 @@ def action_space(env: ArrayEnv) -> spaces.Space[Any]:
     low: Any = env.action_low
     high: Any = env.action_high
     return spaces.Box(low, high, dtype=np.float32)
+
+
+def saved_header(episodes: Episodes) -> dict[str, Any]:
+    """What a saved state is a state of."""
+    return {
+        "format": FORMAT,
+        "env": type(episodes.env).__name__,
+        "pool": episodes.pool.fingerprint,
+    }
+
+
+def check_header(episodes: Episodes, saved: dict[str, Any]) -> None:
+    """Raise unless a state was saved by the same environment over the same pool."""
+    for name, here in saved_header(episodes).items():
+        if saved.get(name) != here:
+            raise ValueError(
+                f"the saved state has {name} {saved.get(name)!r}, here it is {here!r}: "
+                "it cannot go on here"
+            )
 
 
 def check_render_mode(render_mode: str | None) -> None:

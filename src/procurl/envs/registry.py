@@ -1,4 +1,4 @@
-"""The array environments by name, each loaded when it is asked for."""
+"""The environments by name, each loaded when it is asked for."""
 
 from importlib.util import find_spec
 from pkgutil import resolve_name
@@ -13,8 +13,9 @@ class Registered(NamedTuple):
     """An environment that the command line and Gymnasium know."""
 
     gym_id: str
-    array_env: str  # module:class, made without arguments
+    array_env: str  # module:class of what the JAX engine compiles, made without arguments
     pool: str  # module:function of kind, size and seed
+    host_env: str | None = None  # what steps on the host, where that is another class
 
 
 _POINT_MASS_POOL = "procurl.envs.point_mass_pool:point_mass_pool"
@@ -29,21 +30,45 @@ ENVIRONMENTS: dict[str, Registered] = {
     "basickarel": Registered(
         "procurl/BasicKarel-v0", "procurl.envs.karel:Karel", "procurl.envs.karel_pool:karel_pool"
     ),
+    "ballcatching": Registered(
+        "procurl/BallCatching-v0",
+        "procurl.envs.mjx_ball_catching:MjxBallCatching",
+        "procurl.envs.ball_catching_pool:ball_catching_pool",
+        "procurl.envs.ball_catching_host:HostBallCatching",
+    ),
+    "antgoal": Registered(
+        "procurl/AntGoal-v0",
+        "procurl.envs.mjx_ant_goal:MjxAntGoal",
+        "procurl.envs.ant_goal_pool:ant_goal_pool",
+        "procurl.envs.ant_goal_host:HostAntGoal",
+    ),
 }
 
 
 def environment_names() -> tuple[str, ...]:
-    """The names that `make_array_env` and `make_pool` know."""
+    """The names that `make_array_env`, `make_host_env` and `make_pool` know."""
     return tuple(ENVIRONMENTS)
 
 
 def make_array_env(name: str) -> ArrayEnv:
-    """The dynamics of that name.
+    """The dynamics of that name, as the JAX engine compiles them.
 
     >>> make_array_env("pointmass-s").context_names
     ('gate_position', 'gate_width', 'friction')
     """
     made = resolve_name(_registered(name).array_env)()
+    assert isinstance(made, ArrayEnv)
+    return made
+
+
+def make_host_env(name: str) -> ArrayEnv:
+    """The dynamics of that name, as the Gymnasium forms step them.
+
+    >>> make_host_env("antgoal").context_names
+    ('goal_x', 'goal_y')
+    """
+    registered = _registered(name)
+    made = resolve_name(registered.host_env or registered.array_env)()
     assert isinstance(made, ArrayEnv)
     return made
 
@@ -55,7 +80,7 @@ def make_pool(
 
     Args:
         name: of the environment.
-        kind: `uniform`, `test` or `hard`.
+        kind: `uniform`, `test` or, where there is one, `hard`.
         size: number of tasks; by default as in the paper.
         seed: of the draw; by default the one that the project's results were made with.
     """

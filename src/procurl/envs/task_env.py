@@ -1,5 +1,6 @@
 """Any Gymnasium environment with a pool of tasks, played in the order that a curriculum gives."""
 
+import pickle
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, SupportsFloat
@@ -11,8 +12,12 @@ from procurl.pool import TaskPool
 
 try:
     import gymnasium
+    from gymnasium.utils import RecordConstructorArgs
+    from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 except ImportError as error:
     raise ImportError("TaskEnv needs gymnasium: pip install 'procurl[sb3]'") from error
+
+from procurl.envs.gym_env import GymEnv
 
 KEPT = 100_000  # episodes that are remembered until they are collected; older ones are dropped
 
@@ -26,7 +31,7 @@ class Played(NamedTuple):
     success: NDArray[np.float64]  # [m] 1 or 0 by info["is_success"], NaN where it is not there
 
 
-class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
+class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Plays the next task of a queue at each reset, as vector environments reset on their own.
 
     The environment is handed the task itself: a context as `options={"context": row}`, a seed as
@@ -54,7 +59,9 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         pool: TaskPool,
         set_task: Callable[[gymnasium.Env[Any, Any], Any], None] | None = None,
     ) -> None:
-        super().__init__(env)
+        # With these `gymnasium.make(task_env.spec)` builds the same once more.
+        RecordConstructorArgs.__init__(self, pool=pool, set_task=set_task, _disable_deepcopy=True)
+        gymnasium.Wrapper.__init__(self, env)
         if not isinstance(pool, TaskPool):
             raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
         if set_task is not None and not callable(set_task):
@@ -62,6 +69,9 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.pool = pool
         self.task: int | None = None  # the id that is being played, None before the first reset
         self._set_task = set_task
+        # procurl's own environments take a task of their own pool by its id, which is faster.
+        inside = env.unwrapped
+        self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
         self._queue: deque[int] = deque()
         self._draws = np.random.default_rng()
         self._played: deque[tuple[int, float, int, float]] = deque(maxlen=KEPT)
@@ -113,7 +123,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         options = dict(options or {})
         self.task = self._next_task(options)
         self._return, self._length = 0.0, 0
-        observation, info = self._reset_to(self.pool[self.task], seed, options)
+        observation, info = self._reset_to(self.task, seed, options)
         return observation, info | {"task": self.task}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -127,6 +137,54 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._played.append((self.task, self._return, self._length, success))
         return observation, reward, terminated, truncated, info | {"task": self.task}
 
+    @property
+    def spec_travels(self) -> bool:
+        """Whether `spec` can be sent to another process; a `set_task` by lambda cannot."""
+        try:
+            pickle.dumps(self.spec)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return False
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is needed to go on identically: JSON values, but for arrays in `["env"]["state"]`.
+
+        `env` is None where the environment inside cannot tell its own state: one that can has
+        methods `state_dict` and `load_state_dict`, as procurl's array environments do.
+        """
+        inside: Any = self.env.unwrapped
+        return {
+            "task": self.task,
+            "return": self._return,
+            "length": self._length,
+            "queue": list(self._queue),
+            "played": [list(row) for row in self._played],
+            "draws": self._draws.bit_generator.state,
+            "env": inside.state_dict() if self._keeps_state() else None,
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from `state_dict`, in the midst of its episode; the first reset must be over."""
+        if saved["env"] is None or not self._keeps_state():
+            raise ValueError(
+                "the environment cannot go on where it was: it has no state_dict and "
+                "load_state_dict, or a wrapper with a state of its own is around it"
+            )
+        inside: Any = self.env.unwrapped
+        inside.load_state_dict(saved["env"])
+        self.task, self._return, self._length = saved["task"], saved["return"], saved["length"]
+        self._queue = deque(saved["queue"])
+        self._played = deque((tuple(row) for row in saved["played"]), maxlen=KEPT)
+        self._draws.bit_generator.state = saved["draws"]
+
+    def _keeps_state(self) -> bool:
+        """Whether the environment can be saved and restored in the midst of an episode."""
+        inside = self.env
+        while isinstance(inside, OrderEnforcing | PassiveEnvChecker):
+            inside = inside.env
+        own = inside is inside.unwrapped
+        return own and hasattr(inside, "state_dict") and hasattr(inside, "load_state_dict")
+
     def _next_task(self, options: dict[str, Any]) -> int:
         """The id to play, and `options` without the user's choice."""
         if "task" in options:
@@ -138,20 +196,22 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         return int(self._draws.integers(len(self.pool)))
 
     def _reset_to(
-        self, task: Any, seed: int | None, options: dict[str, Any]
+        self, number: int, seed: int | None, options: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
+        task = self.pool[number]
         if self._set_task is not None:
             self._set_task(self.env, task)
         elif self.pool.seeds is not None:
             seed = int(task)
         else:
-            name = "task" if self.pool.contexts is None else "context"
+            by_context = self.pool.contexts is not None and not self._takes_ids
+            name = "context" if by_context else "task"
             if name in options:
                 raise ValueError(
                     f"reset option {name!r} is what TaskEnv hands over for the task it plays; "
                     "choose one of its pool with options={'task': id}"
                 )
-            options[name] = np.array(task) if name == "context" else task
+            options[name] = np.array(task) if by_context else number if self._takes_ids else task
         return self.env.reset(seed=seed, options=options or None)
 
     def _check_id(self, task: Any) -> None:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from procurl.checks import require_whole
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.episodes import FREE, Episodes, Ids, Mask, check_options
-from procurl.envs.gym_env import action_space, observation_space
-from procurl.envs.registry import make_array_env
+from procurl.envs.gym_env import action_space, check_header, observation_space, saved_header
+from procurl.envs.registry import make_host_env
 from procurl.pool import TaskPool
 
 try:
@@ -56,7 +56,7 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
     ) -> None:
         require_whole("num_envs", num_envs, at_least=1)
-        self.array_env = make_array_env(env) if isinstance(env, str) else env
+        self.array_env = make_host_env(env) if isinstance(env, str) else env
         self.num_envs = num_envs
         self.autoreset_mode = _known_mode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode}
@@ -66,6 +66,7 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._episodes = Episodes(self.array_env, pool, num_envs)
         self._everywhere: Mask = np.ones(num_envs, dtype=bool)
+        self._starters: list[np.random.Generator] = []  # of each sub-environment's random starts
         self._draws: Ids = np.empty(0, dtype=np.int64)  # tasks drawn for resets to come
         self._queue: Ids = np.empty((num_envs, 0), dtype=np.int64)  # [num_envs, k]
         self._taken: Ids = np.zeros(num_envs, dtype=np.int64)  # how many of its row each has played
@@ -96,6 +97,9 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         super().reset(seed=seed)
         if seed is not None:
             self._draws = self._draws[:0]
+        if self._episodes.starts_vary and (seed is not None or not self._starters):
+            seeds = [None if seed is None else seed + i for i in range(self.num_envs)]
+            self._starters = [np.random.default_rng(one) for one in seeds]
         options = options or {}
         check_options(options, ("task", "context", "reset_mask"))
         mask = self._checked_mask(options.get("reset_mask"))
@@ -104,15 +108,15 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
             rows = self._one_each("context", options["context"])
             tasks = np.full(len(which), FREE)
             contexts = np.stack([self._episodes.checked_context(rows[i]) for i in which])
-            self._episodes.start(which, tasks, contexts)
+            self._episodes.start(which, tasks, contexts, self._starters_of(which))
         elif "task" in options:
             rows = self._one_each("task", options["task"])
             chosen = [self._episodes.chosen(rows[i]) for i in which]
             tasks = np.array([task for task, _ in chosen])
             contexts = np.stack([context for _, context in chosen])
-            self._episodes.start(which, tasks, contexts)
+            self._episodes.start(which, tasks, contexts, self._starters_of(which))
         else:
-            self._episodes.start_tasks(which, self._next_tasks(which))
+            self._start_next(which)
         return self._episodes.observe(), self._info(mask)
 
     def step(self, actions: Any) -> Step:
@@ -130,11 +134,46 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
                 ended = success
             else:
                 ended = self._final(which, done, success)
-                self._episodes.start_tasks(which, self._next_tasks(which))
+                self._start_next(which)
         info = self._info() | ended
         rewards = transition.reward.astype(np.float64)
         truncated = np.zeros(self.num_envs, dtype=bool)
         return self._episodes.observe(), rewards, done.copy(), truncated, info
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the episodes, the pushed tasks and all random numbers stand.
+
+        JSON values, and arrays under `state`.
+        """
+        tasks_ahead = {"draws": self._draws, "queue": self._queue, "taken": self._taken}
+        return saved_header(self._episodes) | {
+            "rng": self.np_random.bit_generator.state,
+            "starters": [rng.bit_generator.state for rng in self._starters],
+            "state": self._episodes.saved() | {k: v.copy() for k, v in tasks_ahead.items()},
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from `state_dict` to the bit.
+
+        With another environment, pool or number of sub-environments, raise and change nothing.
+        """
+        check_header(self._episodes, saved)
+        ahead = [np.array(saved["state"][name]) for name in ("draws", "queue", "taken")]
+        starters = [np.random.default_rng() for _ in saved["starters"]]
+        for rng, state in zip(starters, saved["starters"], strict=True):
+            rng.bit_generator.state = state
+        self._episodes.restore(saved["state"])
+        self._draws, self._queue, self._taken = ahead
+        self._starters = starters
+        self.np_random.bit_generator.state = saved["rng"]
+
+    def _start_next(self, which: Ids) -> None:
+        """Begin the next episodes of the sub-environments `which` [m]."""
+        tasks = self._next_tasks(which)
+        self._episodes.start_tasks(which, tasks, self._starters_of(which))
+
+    def _starters_of(self, which: Ids) -> list[np.random.Generator]:
+        return [self._starters[i] for i in which] if self._starters else []
 
     def _next_tasks(self, which: Ids) -> Ids:
         """[m] tasks for the sub-environments `which` [m]: queued, else drawn."""

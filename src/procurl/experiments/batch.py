@@ -1,180 +1,173 @@
-"""Training one batch of runs with the JAX engine, from wherever it was left."""
+"""Training one batch of runs from wherever it was left; nothing here writes a file of the sweep.
+
+What is to be kept is handed over: a process of this machine writes it itself, a node of a cluster
+sends it to whoever drives the sweep.
+"""
 
 import json
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from procurl.archive import write_text
-from procurl.envs import make_array_env, make_pool
-from procurl.experiments.plans import Batch, Experiment
-from procurl.experiments.presets import paper_strategy, preset
-from procurl.policy import make_policy, save_policy
-from procurl.pool import TaskPool
-from procurl.ppo.checkpoints import load_checkpoint, save_checkpoint
-from procurl.ppo.runs import Runs
-from procurl.ppo.settings import paper_settings
-from procurl.settings import describe
+from procurl.archive import pack_archive, unpack_archive
+from procurl.envs.registry import ENVIRONMENTS
+from procurl.experiments.plans import Batch, Job
+from procurl.experiments.results import Measured
+from procurl.experiments.slots import STEP
+from procurl.experiments.trainer import Checkpoint, Trainer
 
 SAVE_SECONDS = 20.0  # between checkpoints, beside those at evaluations
-RECORDS = "records.json"
-EVAL_TASKS_SEED = 0
+TELL_SECONDS = 0.5
+# Each makes a trainer of a job and a batch.
+COMPILED = "procurl.experiments.jax_trainer:make_trainer"
+ON_HOST = "procurl.experiments.host_trainer:make_host_trainer"
+STABLE_BASELINES = "procurl.experiments.sb3_trainer:make_trainer"
 
 
 class Progress(NamedTuple):
-    """How far a batch is."""
+    """What a batch has to say while it trains."""
 
     batch: Batch
     step: int  # training steps of each run
     seconds: float  # of training, over all sessions
     performance: float | None  # mean over the runs at the latest evaluation
     message: str | None = None  # for the user to read
+    measured: list[list[Measured]] | None = None  # [w] what is new of each run
+    checkpoint: bytes | None = None  # to be kept before the rest is believed
+    models: dict[str, bytes] | None = None  # files to be kept, by name
+    finished: tuple[int | None, ...] | None = None  # [w] `stopped_at`, at the very end
 
 
-def pool_of(experiment: Experiment) -> TaskPool:
-    """The training pool."""
-    if experiment.pool is None:
-        return make_pool(experiment.env)
-    return make_array_env(experiment.env).read_pool(experiment.pool)
+def make_trainer(job: Job, batch: Batch) -> Trainer:
+    """The batch at its first step, in the engine of its experiment.
+
+    Environments that have a form of their own for the host are stepped there on a CPU.
+    """
+    experiment = job.experiment
+    engine = STABLE_BASELINES if experiment.engine == "sb3" else COMPILED
+    if engine == COMPILED and experiment.device == "cpu" and has_host_form(experiment.env):
+        engine = ON_HOST
+    trainer: Trainer = resolve_name(engine)(job, batch)
+    return trainer
 
 
-def make_runs(experiment: Experiment, batch: Batch) -> Runs:
-    """The runs of a batch at their first step."""
-    env = make_array_env(experiment.env)
-    pool = pool_of(experiment)
-    test_contexts = None
-    if experiment.test_pool is not None:
-        test_contexts = env.contexts_of(env.read_pool(experiment.test_pool))
-    how = preset(experiment.env)
-    eval_tasks = None
-    if how.eval_tasks is not None and how.eval_tasks < len(pool):
-        order = np.random.default_rng(EVAL_TASKS_SEED).permutation(len(pool))
-        eval_tasks = np.sort(order[: how.eval_tasks])
-    contender = batch.contender
-    strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())
-    bound = strategy.bind(pool)
-    return Runs(
-        env,
-        env.contexts_of(pool),
-        strategies=[bound] * batch.width,
-        ppo=[paper_settings(experiment.env)] * batch.width,
-        seeds=list(batch.seeds),
-        n_envs=experiment.n_envs,
-        eval_every=how.eval_every,
-        eval_tasks=eval_tasks,
-        test_contexts=test_contexts,
-    )
+def trainer_module(engine: str) -> str:
+    """The module that an engine's trainers will need, whatever the environment."""
+    return (STABLE_BASELINES if engine == "sb3" else COMPILED).partition(":")[0]
 
 
-def run_batch(
-    folder: Path,
-    experiment: Experiment,
+def has_host_form(env: str) -> bool:
+    """Whether the environment is stepped by another class on the host than in JAX."""
+    return ENVIRONMENTS[env].host_env is not None
+
+
+def train_batch(
+    job: Job,
     batch: Batch,
-    keep_models: bool,
-    report: Callable[[Progress], None],
-) -> None:
-    """Train `batch` to the end of its steps, keeping checkpoints and records in `folder`."""
-    place = folder / batch.folder
-    place.mkdir(parents=True, exist_ok=True)
-    runs = make_runs(experiment, batch)
-    identity = identity_of(experiment, batch, runs)
+    checkpoint: bytes | None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Iterator[Progress]:
+    """Train `batch` to the end of its steps, telling how far it is.
 
-    def tell(message: str | None = None) -> None:
-        latest = runs.evaluations[-1].performance if runs.evaluations else None
-        performance = None if latest is None else float(np.mean(latest))
-        report(Progress(batch, runs.train_steps, runs.seconds, performance, message))
+    All that was measured before the checkpoint is told again, as it may have been lost since.
 
-    load_checkpoint(place, runs, identity, warn=tell)
-    tell()
-    alive = np.asarray(runs.state.alive)
-    saved_at = told_at = time.monotonic()
-    while runs.train_steps < experiment.steps:
-        evaluated = len(runs.evaluations)
-        runs.advance()
-        if runs.train_steps >= experiment.steps:
-            _evaluate_last(runs, experiment.steps)
-        now = time.monotonic()
-        if len(runs.evaluations) > evaluated or now - saved_at > SAVE_SECONDS:
-            alive = _tell_of_stopped(runs, batch, alive, tell)
-            save_checkpoint(place, runs, identity)
-            write_records(place, runs, batch)
-            saved_at = time.monotonic()
-        if now - told_at > 0.5:
-            tell()
+    Args:
+        job: what to train.
+        batch: which of its runs.
+        checkpoint: where to go on from, of an earlier `Progress`.
+        stopping: asked between updates; once true, a last checkpoint is told.
+    """
+    trainer = make_trainer(job, batch)
+    identity = {"experiment": _identity(job), "trainer": trainer.identity}
+    if checkpoint is not None:
+        trainer.restore(_unpacked(checkpoint, batch, identity))
+    sent = 0
+    stopped = [step is not None for step in trainer.stopped_at]
+    told_at = kept_at = time.monotonic()
+
+    def progress(**more: Any) -> Progress:
+        latest = [run[-1].performance for run in trainer.measured if run]
+        performance = float(np.mean(latest)) if latest else None
+        return Progress(batch, trainer.train_steps, trainer.seconds, performance, **more)
+
+    def unsent() -> list[list[Measured]]:
+        nonlocal sent
+        new = [list(run[sent:]) for run in trainer.measured]
+        sent += len(new[0])
+        return new
+
+    yield progress(measured=unsent())
+    while trainer.train_steps < job.experiment.steps:
+        trainer.advance()
+        if trainer.train_steps >= job.experiment.steps:
+            _evaluate_last(trainer, job.experiment.steps)
+        now, stop = time.monotonic(), stopping()
+        if len(trainer.measured[0]) > sent or now - kept_at > SAVE_SECONDS or stop:
+            yield progress(checkpoint=_packed(trainer, identity), measured=unsent())
+            for message in _newly_stopped(trainer, batch, stopped):
+                yield progress(message=message)
+            kept_at = told_at = time.monotonic()
+        elif now - told_at > TELL_SECONDS:
+            yield progress()
             told_at = now
-    if keep_models:
-        save_models(place, experiment, batch, runs)
-    tell()
+        if stop:
+            return
+    models = _models(trainer, batch) if job.keep_models else None
+    yield progress(models=models, finished=tuple(trainer.stopped_at))
 
 
-def model_path(folder: Path, batch: Batch, seed: int) -> Path:
-    """Where the last weights of a run are kept, and with `-best` behind it the best ones."""
-    return folder / batch.folder / "models" / f"seed-{seed:05d}"
-
-
-def save_models(place: Path, experiment: Experiment, batch: Batch, runs: Runs) -> None:
-    """The last and the best weights of every run that was not stopped."""
-    env = runs.env
-    state = runs.state
-    kept = {
-        "": (state.training.student.params, runs.evaluations[-1].performance),
-        "-best": (state.best_params, np.asarray(state.best).tolist()),
-    }
-    for run in np.flatnonzero(np.asarray(state.alive)):
-        for suffix, (params, performance) in kept.items():
-            facts = {
-                "strategy": batch.contender.label,
-                "seed": batch.seeds[run],
-                "steps": runs.train_steps,
-                "performance": performance[run],
-            }
-            own = jax.tree.map(lambda leaf, run=run: np.asarray(leaf[run]), params)
-            policy = make_policy(own, experiment.env, env.action_low, env.action_high, facts)
-            path = place / "models" / f"seed-{batch.seeds[run]:05d}{suffix}"
-            save_policy(path, policy)
-
-
-def identity_of(experiment: Experiment, batch: Batch, runs: Runs) -> dict[str, Any]:
-    """All that decides a batch's numbers."""
-    return {
-        "experiment": asdict(experiment),
-        "strategy": describe(runs.strategies[0]),
-        "ppo": describe(runs.ppo[0]),
-        "seeds": list(batch.seeds),
-        "device": jax.default_backend(),
-    }
-
-
-def write_records(place: Path, runs: Runs, batch: Batch) -> None:
-    """What `procurl export` reads."""
-    content = {
-        "seeds": list(batch.seeds),
-        "stopped_at": np.asarray(runs.state.stopped_at).tolist(),
-        "evaluations": [evaluation._asdict() for evaluation in runs.evaluations],
-    }
-    write_text(place / RECORDS, json.dumps(content) + "\n")
-
-
-def _evaluate_last(runs: Runs, steps: int) -> None:
+def _evaluate_last(trainer: Trainer, steps: int) -> None:
     """The evaluation at the last step, where none fell on it."""
-    if not runs.evaluations or runs.evaluations[-1].train_steps < runs.train_steps:
-        runs.evaluate(steps)
+    first_run = trainer.measured[0]
+    if not first_run or first_run[-1].train_steps < trainer.train_steps:
+        trainer.evaluate(steps)
 
 
-def _tell_of_stopped(
-    runs: Runs, batch: Batch, alive: Any, tell: Callable[[str | None], None]
-) -> Any:
-    """Report the runs that have stopped since the last look."""
-    now = np.asarray(runs.state.alive)
-    for run in np.flatnonzero(alive & ~now):
-        step = int(np.asarray(runs.state.stopped_at)[run])
-        tell(
-            f"{batch.contender.label}, seed {batch.seeds[int(run)]}: stopped at step {step}, "
-            "a loss or a critic value is not finite; its last state is kept"
+def _newly_stopped(trainer: Trainer, batch: Batch, known: list[bool]) -> Iterator[str]:
+    """A sentence for each run that has stopped since the last look; `known` is updated."""
+    for run, step in enumerate(trainer.stopped_at):
+        if step is not None and not known[run]:
+            known[run] = True
+            yield (
+                f"{batch.contender.label}, seed {batch.seeds[run]}: stopped at step {step}, "
+                "a loss or a critic value is not finite; its last state is kept"
+            )
+
+
+def _models(trainer: Trainer, batch: Batch) -> dict[str, bytes]:
+    """The files of the models of every run that was not stopped."""
+    with tempfile.TemporaryDirectory() as folder:
+        for run, step in enumerate(trainer.stopped_at):
+            if step is None:
+                seed = batch.seeds[run]
+                facts = {"strategy": batch.contender.label, "seed": seed}
+                trainer.save_models(run, Path(folder) / f"seed-{seed:05d}", facts)
+        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+
+
+def _identity(job: Job) -> dict[str, Any]:
+    """What the experiment adds to the trainer's identity; files count by what is in them."""
+    fields = asdict(job.experiment)
+    return {name: value for name, value in fields.items() if name not in ("pool", "test_pool")}
+
+
+def _packed(trainer: Trainer, identity: dict[str, Any]) -> bytes:
+    checkpoint = trainer.checkpoint()
+    meta = {STEP: trainer.train_steps, "identity": identity, "trainer": checkpoint.meta}
+    return b"".join(pack_archive(meta, checkpoint.arrays))
+
+
+def _unpacked(content: bytes, batch: Batch, identity: dict[str, Any]) -> Checkpoint:
+    meta, arrays = unpack_archive(content, batch.folder)
+    if meta["identity"] != json.loads(json.dumps(identity)):
+        raise ValueError(
+            f"{batch.folder}: the checkpoint belongs to runs with other settings, or on another "
+            "kind of device; name another directory with --out"
         )
-    return now
+    return Checkpoint(meta["trainer"], arrays)

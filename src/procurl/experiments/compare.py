@@ -1,115 +1,159 @@
-"""`procurl compare` and `procurl train`: from what was asked to a table and a picture."""
+"""`procurl compare` and `procurl train`: from what was asked to a table, figures and a report."""
 
 import math
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol, Self
 
 import numpy as np
 
-from procurl.checks import require_choice, require_whole
-from procurl.envs import make_array_env
-from procurl.experiments.batch import model_path, pool_of
+from procurl.envs import make_host_env
+from procurl.experiments.asked import Asked, cost_of, read_pools, width_of
+from procurl.experiments.batch import Progress, trainer_module
 from procurl.experiments.live import live
-from procurl.experiments.local import has_gpu, run_local, sole_user
+from procurl.experiments.local import Workers, cores, has_gpu, sole_user
+from procurl.experiments.logs import Log, opened_logs
 from procurl.experiments.plans import (
-    Contender,
+    Batch,
     Experiment,
+    Job,
     Request,
     batches_of,
-    open_experiment,
-    read_experiment,
+    costly_first,
 )
-from procurl.experiments.presets import paper_strategy, preset
-from procurl.experiments.records import read_rows
-from procurl.experiments.summary import curves, draw_curves, table
-from procurl.policy import load_policy
-
-ENGINES = ("jax",)
-CPU_WIDTH = 8
-GPU_WIDTH = 128
+from procurl.experiments.presets import preset
+from procurl.experiments.results import RunId
+from procurl.experiments.store import Store, open_experiment, read_store
+from procurl.settings import describe
 
 
-def compare(
-    env: str,
-    strategies: list[str],
-    seeds: int,
-    steps: int | None,
-    n_envs: int,
-    engine: str,
-    pool: str | None,
-    test_pool: str | None,
-    out: Path,
-    keep_models: bool = False,
-) -> str:
-    """Train every strategy with every seed, and return the table; files go to `out`."""
-    require_choice("engine", engine, ENGINES)
-    require_whole("seeds", seeds, at_least=1)
-    make_array_env(env)
-    contenders = [Contender.parse(text) for text in strategies]
-    for contender in contenders:
-        paper_strategy(env, contender.strategy, **contender.settings())
-    experiment = _experiment(env, seeds, steps, n_envs, engine, pool, test_pool)
-    request = Request({}).extended(contenders, seeds)
-    with sole_user(out):
-        experiment, request = open_experiment(out, experiment, request)
-        batches = batches_of(request, experiment.width)
-        with live(experiment, batches) as report:
-            run_local(out, experiment, batches, keep_models, report)
-        return summarise(out, experiment)
+class Backend(Protocol):
+    """Where batches are trained."""
+
+    device: str  # cpu or gpu
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def run(
+        self, folder: Path, job: Job, batches: Sequence[Batch], report: Callable[[Progress], None]
+    ) -> None:
+        """Train every batch, telling `report` what each has to say; raises what went wrong."""
 
 
-def summarise(out: Path, experiment: Experiment) -> str:
-    """Write the table and the picture of what is in `out`, and return the table."""
-    found = curves(read_rows(out))
-    text = table(found)
+def compare(asked: Asked) -> str:
+    """Train every strategy with every seed, and return the table; files go to `asked.out`."""
+    contenders, ppo = asked.check()
+    with _backend(asked, len(contenders)) as backend:
+        pool, test_pool = read_pools(asked)
+        experiment = Experiment(
+            env=asked.env,
+            engine=asked.engine,
+            steps=preset(asked.env).steps if asked.steps is None else asked.steps,
+            n_envs=asked.n_envs,
+            width=width_of(asked, backend.device),
+            pool=None if asked.pool is None else os.path.abspath(asked.pool),
+            test_pool=None if asked.test_pool is None else os.path.abspath(asked.test_pool),
+            test_hash=None if test_pool is None else test_pool.fingerprint,
+            device=backend.device,
+            student=describe(ppo),
+        )
+        request = Request({}).extended(contenders, asked.seeds)
+        with (
+            sole_user(asked.out),
+            open_experiment(asked.out, experiment, pool, request, asked.command) as store,
+            opened_logs(store.experiment, asked.tensorboard, asked.wandb) as logs,
+        ):
+            job = Job(store.experiment, pool, test_pool, asked.keep_models)
+            batches = batches_of(store.request, store.experiment.width)
+            todo = unfinished(store, batches, asked.keep_models)
+            with live(store.experiment, batches, set(batches) - set(todo)) as show:
+                ordered = costly_first(todo, lambda contender: cost_of(asked.env, contender, pool))
+                backend.run(asked.out, job, ordered, recorder(store, logs, show))
+            return summarise(asked.out, store)
+
+
+def unfinished(store: Store, batches: list[Batch], keep_models: bool) -> list[Batch]:
+    """Those of `batches` that something is missing of."""
+    finished = store.finished()
+    return [
+        batch
+        for batch in batches
+        if not {run_of(batch, seed) for seed in batch.seeds} <= finished
+        or (keep_models and not (store.folder / batch.folder / "models").exists())
+    ]
+
+
+def recorder(
+    store: Store, logs: Sequence[Log], show: Callable[[Progress], None]
+) -> Callable[[Progress], None]:
+    """What writes all that batches report to the store and the logs, and shows it."""
+
+    def record(progress: Progress) -> None:
+        batch: Batch = progress.batch
+        measured = progress.measured or [[]] * batch.width
+        if any(measured) or progress.finished is not None:
+            asked = store.request.seeds.get(batch.contender.label, 0)
+            with store.together():
+                for i, seed in enumerate(batch.seeds):
+                    run = run_of(batch, seed)
+                    store.begin(run, padding=seed >= asked)
+                    new = store.add(run, *measured[i])
+                    if progress.finished is not None:
+                        store.finish(run, progress.finished[i])
+                    for log in logs:
+                        for evaluation in new:
+                            log.add(run, evaluation)
+                        if progress.finished is not None:
+                            log.finish(run)
+        show(progress)
+
+    return record
+
+
+def run_of(batch: Batch, seed: int) -> RunId:
+    """The run of a batch with that seed."""
+    return RunId(batch.contender.strategy, batch.contender.setting, seed)
+
+
+def summarise(out: Path, store: Store) -> str:
+    """Write the table and the report of what is in `out`, and return the table."""
+    from procurl.experiments.report import write_report
+    from procurl.experiments.summary import curves, table
+
+    text = table(curves(store.rows()))
     (out / "table.txt").write_text(text + "\n", encoding="utf-8")
-    draw_curves(found, out / "curves.png", experiment.env)
+    write_report(out)
     return text
+
+
+def model_path(folder: Path, batch: Batch, seed: int) -> Path:
+    """Where the last weights of a run are kept, and with `-best` behind it the best ones."""
+    return folder / batch.folder / "models" / f"seed-{seed:05d}"
 
 
 def render(out: Path, picture: Path, tasks: int = 4) -> None:
     """An animation of the best weights of the first seed of `out` on a few tasks of the pool."""
     from procurl.envs.playback import write_gif
+    from procurl.policy import load_policy
 
-    experiment, request = read_experiment(out)
-    batch = batches_of(request, experiment.width)[0]
-    path = model_path(out, batch, batch.first_seed)
-    env = make_array_env(experiment.env)
-    contexts = env.contexts_of(pool_of(experiment))
+    with read_store(out) as store:
+        batch = batches_of(store.request, store.experiment.width)[0]
+        env, pool = make_host_env(store.experiment.env), store.results().pool
+    contexts = env.contexts_of(pool)
     chosen = np.linspace(0, len(contexts) - 1, min(tasks, len(contexts))).astype(int)
+    path = model_path(out, batch, batch.first_seed)
     write_gif(picture, env, contexts[chosen], load_policy(f"{path}-best"))
 
 
-def _experiment(
-    env: str,
-    seeds: int,
-    steps: int | None,
-    n_envs: int,
-    engine: str,
-    pool: str | None,
-    test_pool: str | None,
-) -> Experiment:
-    """The experiment, its pools read once so that a bad file is known before anything starts."""
-    widest = GPU_WIDTH if has_gpu() else _cpu_width(seeds)
-    chosen = Experiment(
-        env=env,
-        engine=engine,
-        steps=preset(env).steps if steps is None else steps,
-        n_envs=n_envs,
-        width=min(seeds, widest),
-        pool=None if pool is None else os.path.abspath(pool),
-        pool_hash="",
-        test_pool=None if test_pool is None else os.path.abspath(test_pool),
-    )
-    chosen.check()
-    test_hash = None
-    if chosen.test_pool is not None:
-        test_hash = make_array_env(env).read_pool(chosen.test_pool).fingerprint
-    fields = {"pool_hash": pool_of(chosen).fingerprint, "test_hash": test_hash}
-    return Experiment(**(chosen.__dict__ | fields))
+def _backend(asked: Asked, contenders: int) -> Backend:
+    if asked.backend == "ray":
+        from procurl.experiments.ray_backend import RayCluster
 
-
-def _cpu_width(seeds: int) -> int:
-    """Seeds side by side on a CPU: as many batches as cores where there are few seeds."""
-    cores = len(os.sched_getaffinity(0))
-    return min(CPU_WIDTH, math.ceil(seeds / cores)) if seeds < CPU_WIDTH else CPU_WIDTH
+        return RayCluster(asked.ray_address, use_gpus=asked.engine == "jax")
+    device = "gpu" if has_gpu() and asked.engine == "jax" else "cpu"
+    batches = contenders * math.ceil(asked.seeds / width_of(asked, device))
+    preload = trainer_module(asked.engine)
+    return Workers(1 if device == "gpu" else min(batches, cores()), device, preload)

@@ -2,52 +2,100 @@
 
 import multiprocessing
 import os
-import queue
 import shutil
+import signal
+import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-from procurl.experiments.plans import Batch, Experiment
+from procurl.archive import write_bytes
+from procurl.experiments.batch import Progress, train_batch
+from procurl.experiments.plans import Batch, Job
+from procurl.experiments.slots import Slots
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-_outbox: Any = None
+STOP_SECONDS = 10.0  # that a process has for its last checkpoint
 
 
-def run_local(
-    folder: Path,
-    experiment: Experiment,
-    batches: Sequence[Batch],
-    keep_models: bool,
-    report: Callable[[Any], None],
-) -> None:
-    """Train every batch, telling `report` how far each is; raises what went wrong in one."""
-    context = multiprocessing.get_context("spawn")
-    inbox: Any = context.Queue()
-    workers = 1 if has_gpu() else max(1, min(len(batches), len(os.sched_getaffinity(0))))
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start_worker, initargs=(inbox, not has_gpu())
-    ) as pool:
-        futures = [pool.submit(_work, folder, experiment, batch, keep_models) for batch in batches]
-        try:
-            for progress in _arriving(inbox, futures):
-                report(progress)
-            for future in futures:
-                future.result()
-        except BrokenProcessPool as error:
-            raise OSError(
-                "a training process was killed, perhaps for lack of memory; "
-                "the same command goes on from its last checkpoint"
-            ) from error
-        except BaseException:
-            for process in list((pool._processes or {}).values()):
-                process.terminate()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+class Worker(NamedTuple):
+    """A process that trains batches one after the other."""
+
+    process: Any
+    pipe: Connection  # batches go in; progress, None for done, and exceptions come out
+
+
+class Workers:
+    """Processes that wait for batches; started before it is known which, as they start slowly.
+
+    Args:
+        count: of processes.
+        device: `cpu` or `gpu`.
+        preload: a module that they will need, to be imported while they wait.
+    """
+
+    def __init__(self, count: int, device: str, preload: str) -> None:
+        self.device = device
+        context = multiprocessing.get_context("spawn")
+        self._all = []
+        for _ in range(count):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, device == "cpu", preload))
+            process.start()
+            theirs.close()
+            self._all.append(Worker(process, ours))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def run(
+        self, folder: Path, job: Job, batches: Sequence[Batch], report: Callable[[Progress], None]
+    ) -> None:
+        """Train every batch, telling `report` what each has to say; raises what went wrong."""
+        waiting = list(batches)
+        busy = {}
+        for worker in self._all:
+            if waiting:
+                worker.pipe.send((folder, job))
+                worker.pipe.send(waiting.pop(0))
+                busy[worker.pipe] = worker
+        while busy:
+            for pipe in wait(list(busy)):
+                assert isinstance(pipe, Connection)
+                message = _received(pipe)
+                if isinstance(message, BaseException):
+                    raise message
+                if message is not None:
+                    report(message)
+                elif waiting:
+                    pipe.send(waiting.pop(0))
+                else:
+                    del busy[pipe]
+
+    def stop(self) -> None:
+        """End all processes; those that are training keep a last checkpoint first."""
+        for worker in self._all:
+            worker.process.terminate()
+        end = time.monotonic() + STOP_SECONDS
+        for worker in self._all:
+            worker.process.join(max(0.0, end - time.monotonic()))
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+            worker.pipe.close()
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def has_gpu() -> bool:
@@ -80,27 +128,87 @@ def use_compilation_cache() -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 
-def _start_worker(outbox: Any, one_thread: bool) -> None:
-    global _outbox
-    _outbox = outbox
-    if one_thread:  # the same numbers however many cores there are
+def prepare_process(one_thread: bool) -> None:
+    """Set what JAX reads when it is imported.
+
+    Args:
+        one_thread: on a CPU, which gives the same numbers however many cores there are.
+    """
+    if one_thread and ONE_THREAD not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD}".strip()
     use_compilation_cache()
 
 
-def _work(folder: Path, experiment: Experiment, batch: Batch, keep_models: bool) -> None:
-    from procurl.experiments.batch import run_batch
+def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
+    """Write what a batch wants kept, and return the rest of what it says."""
+    place = folder / progress.batch.folder
+    if progress.checkpoint is not None:
+        slots.keep(progress.step, progress.checkpoint)
+    if progress.models is not None:
+        (place / "models").mkdir(parents=True, exist_ok=True)
+        for name, content in progress.models.items():
+            write_bytes(place / "models" / name, [content])
+    if progress.finished is not None:
+        slots.drop_older()
+    return progress._replace(checkpoint=None, models=None)
 
-    run_batch(folder, experiment, batch, keep_models, _outbox.put)
+
+def _received(pipe: Connection) -> Any:
+    try:
+        return pipe.recv()
+    except (EOFError, ConnectionResetError) as error:
+        raise OSError(
+            "a training process was killed, perhaps for lack of memory; "
+            "the same command goes on from its last checkpoint"
+        ) from error
 
 
-def _arriving(inbox: Any, futures: Sequence[Future[None]]) -> Iterator[Any]:
-    """What the workers report, until all are done or one has failed."""
-    while True:
-        finished = all(future.done() for future in futures)
-        failed = any(future.done() and future.exception() for future in futures)
-        try:
-            yield inbox.get(timeout=0.05 if finished or failed else 0.2)
-        except queue.Empty:
-            if finished or failed:
+def _serve(pipe: Connection, one_thread: bool, preload: str) -> None:
+    """Train what comes through the pipe, until this process is stopped."""
+    stopped = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopped
+        stopped = True
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever drives decides
+    prepare_process(one_thread)
+    try:
+        import_module(preload)
+        folder, job = pipe.recv()
+        while not stopped:
+            batch = pipe.recv()
+            before = signal.signal(signal.SIGTERM, stop)
+            try:
+                _train(pipe, folder, job, batch, lambda: stopped)
+            except BrokenPipeError:
+                raise
+            except (ValueError, TypeError, OSError, ImportError) as error:
+                pipe.send(error)
                 return
+            except Exception:  # a fault of ours: where it happened would be lost on the way
+                pipe.send(RuntimeError(traceback.format_exc()))
+                return
+            signal.signal(signal.SIGTERM, before)
+    except ImportError as error:
+        pipe.send(error)
+    except (EOFError, BrokenPipeError):  # whoever drives is gone
+        return
+
+
+def _train(
+    pipe: Connection,
+    folder: Path,
+    job: Job,
+    batch: Batch,
+    stopping: Callable[[], bool],
+) -> None:
+    slots = Slots(folder / batch.folder)
+    damaged: list[str] = []
+    checkpoint = slots.newest(damaged.append)
+    for progress in train_batch(job, batch, checkpoint, stopping):
+        for message in damaged:
+            pipe.send(progress._replace(message=message, checkpoint=None, measured=None))
+        damaged.clear()
+        pipe.send(keep_files(folder, slots, progress))
+    pipe.send(None)

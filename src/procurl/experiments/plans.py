@@ -1,14 +1,11 @@
 """What to run: an experiment of one environment, cut into batches of runs of fixed width."""
 
-import json
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from procurl.archive import write_text
 from procurl.checks import require_whole
-
-FILE = "experiment.json"
+from procurl.pool import TaskPool
 
 
 class Contender(NamedTuple):
@@ -31,16 +28,7 @@ class Contender(NamedTuple):
 
     def settings(self) -> dict[str, Any]:
         """The given settings by name; numbers, true, false and none are taken as such."""
-        given: dict[str, Any] = {}
-        for part in filter(None, self.setting.split(",")):
-            name, equals, value = part.partition("=")
-            if not equals or not name or not value:
-                raise ValueError(
-                    f"strategy {self.label!r}: {part!r} is no setting; "
-                    "write NAME:key=value,key=value"
-                )
-            given[name] = _value(value)
-        return given
+        return read_settings(self.setting, f"strategy {self.label!r}")
 
 
 @dataclass(frozen=True)
@@ -53,21 +41,25 @@ class Experiment:
         steps: training steps per run.
         n_envs: environments per run.
         width: runs that are trained side by side; a run's numbers depend on it in the last digits.
-        pool: file of the training pool, None for the environment's own.
+        pool: file of the training pool, None for one that was made by the program.
         pool_hash: of its tasks.
         test_pool: file of the test pool, None for none.
         test_hash: of its tasks.
+        device: `cpu` or `gpu`.
+        student: the settings of the learning algorithm as JSON values.
     """
 
     env: str
     engine: str
     steps: int
-    n_envs: int
-    width: int
-    pool: str | None
-    pool_hash: str
+    n_envs: int = 1
+    width: int = 1
+    pool: str | None = None
+    pool_hash: str = ""
     test_pool: str | None = None
     test_hash: str | None = None
+    device: str = "cpu"
+    student: dict[str, Any] | None = None
 
     def check(self) -> None:
         """Raise on a number out of range."""
@@ -91,6 +83,15 @@ class Batch(NamedTuple):
         """Where in the experiment's directory it is kept."""
         name = self.contender.label.replace(":", "--").replace("/", "_")
         return f"runs/{name}/seeds-{self.first_seed:05d}-{self.seeds[-1]:05d}"
+
+
+class Job(NamedTuple):
+    """What whoever trains a batch needs besides the batch."""
+
+    experiment: Experiment
+    pool: TaskPool
+    test_pool: TaskPool | None
+    keep_models: bool
 
 
 class Request(NamedTuple):
@@ -120,45 +121,30 @@ def batches_of(request: Request, width: int) -> list[Batch]:
     return [batch for _, batch in sorted(rounds, key=lambda pair: pair[0])]
 
 
-def open_experiment(
-    folder: Path, wanted: Experiment, request: Request
-) -> tuple[Experiment, Request]:
-    """What is in `folder` together with what is wanted now; raises where the two conflict."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / FILE
-    if path.exists():
-        there, asked = read_experiment(folder)
-        conflicts = [
-            f"{name} is {there_value!r}, not {wanted_value!r}"
-            for (name, there_value), wanted_value in zip(
-                asdict(there).items(), asdict(wanted).values(), strict=True
-            )
-            if there_value != wanted_value and name != "width"
-        ]
-        if conflicts:
-            raise ValueError(
-                f"{folder} holds another experiment: {'; '.join(conflicts)}. "
-                "Name another directory with --out, or ask for the same"
-            )
-        wanted = replace(wanted, width=there.width)
-        for label, seeds in request.seeds.items():
-            asked = asked.extended([Contender.parse(label)], seeds)
-        request = asked
-    content = {"experiment": asdict(wanted), "seeds": request.seeds}
-    write_text(path, json.dumps(content, indent=2) + "\n")
-    return wanted, request
+def costly_first(batches: Sequence[Batch], cost: Callable[[Contender], float]) -> list[Batch]:
+    """The batches in the order in which to begin them, so that none of the long ones ends alone.
+
+    Args:
+        batches: in order.
+        cost: of a contender, in any unit; equal ones keep their order.
+    """
+    costs = {contender: cost(contender) for contender in {batch.contender for batch in batches}}
+    return sorted(batches, key=lambda batch: -costs[batch.contender])
 
 
-def read_experiment(folder: Path) -> tuple[Experiment, Request]:
-    """What `folder` holds."""
-    path = folder / FILE
-    if not path.exists():
-        raise ValueError(f"{folder} holds no experiment: there is no {FILE} in it")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return Experiment(**content["experiment"]), Request(content["seeds"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+def read_settings(text: str, owner: str) -> dict[str, Any]:
+    """Settings written as `key=value,key=value`; numbers, true, false and none are taken as such.
+
+    >>> read_settings("beta=10,v_max=none", "procurl-val")
+    {'beta': 10, 'v_max': None}
+    """
+    given: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals or not name or not value:
+            raise ValueError(f"{owner}: {part!r} is no setting; write key=value,key=value")
+        given[name] = _value(value)
+    return given
 
 
 def _value(text: str) -> Any:

@@ -1,8 +1,11 @@
 """What the paper ran: training steps and the settings of every strategy in every environment."""
 
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from procurl.checks import suggest
+from procurl.experiments.plans import Experiment
+from procurl.ppo.settings import PPOSettings
 from procurl.strategies import Strategy, make_strategy
 
 Settings = dict[str, Any]
@@ -15,6 +18,8 @@ class Preset(NamedTuple):
     eval_every: int  # training steps between evaluations
     eval_tasks: int | None  # how many fixed tasks an evaluation plays; None for the whole pool
     settings: dict[str, Settings]  # of each strategy, where they differ from the defaults
+    eval_episodes: int = 1  # on every task of an evaluation
+    eval_stochastic: bool = False  # whether they draw actions, instead of taking the likeliest
 
 
 def _settings(
@@ -121,6 +126,8 @@ PRESETS: dict[str, Preset] = {
             spdl={"threshold": 100.0},
             plr={"rho": 0.3, "beta": 0.1},
         ),
+        eval_episodes=10,
+        eval_stochastic=True,
     ),
 }
 
@@ -139,3 +146,12 @@ def paper_strategy(env: str, name: str, **settings: Any) -> Strategy:
     """A strategy with the paper's settings for an environment, and `settings` in their place."""
     known = preset(env).settings.get(name, {})
     return make_strategy(name, **(known | settings))
+
+
+def ppo_of(experiment: Experiment) -> PPOSettings:
+    """PPO's settings that an experiment was described with."""
+    told = experiment.student or {}
+    known = {field.name for field in fields(PPOSettings)}
+    given = {name: value for name, value in told.items() if name in known}
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    return PPOSettings(**(given | lists))

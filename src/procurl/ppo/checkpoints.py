@@ -1,83 +1,94 @@
-"""Checkpoints: everything that changes in a batch of runs, in two files that take turns."""
+"""Checkpoints: everything that changes in a batch of runs, what it has measured included."""
 
-import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
-from procurl.archive import read_archive, write_archive
-from procurl.ppo.runs import Evaluation, Runs
+from procurl.ppo.picks import PickLog
+from procurl.ppo.runs import Evaluation, Followed
 
-SLOTS = ("checkpoint-a", "checkpoint-b")
-
-
-def save_checkpoint(folder: Path, runs: Runs, identity: dict[str, Any]) -> None:
-    """Write the state over the older of the two checkpoints, so that one is always whole.
-
-    Args:
-        folder: exists already.
-        runs: between two updates.
-        identity: what the runs are; `load_checkpoint` accepts only the same.
-    """
-    meta = {
-        "identity": identity,
-        "updates": runs.updates,
-        "seconds": runs.seconds,
-        "evaluations": [evaluation._asdict() for evaluation in runs.evaluations],
-    }
-    older = min((folder / slot for slot in SLOTS), key=_updates)
-    write_archive(older, meta, _arrays(runs.state))
+Arrays = dict[str, NDArray[Any]]
+FOLLOWED = ("probabilities", "success", "achieved")
 
 
-def load_checkpoint(
-    folder: Path, runs: Runs, identity: dict[str, Any], warn: Callable[[str], None]
-) -> bool:
-    """Go on from the newest whole checkpoint; False if there is none.
+class Resumable(Protocol):
+    """What a checkpoint takes from runs, and gives back to them."""
 
-    A damaged one is reported through `warn` and the one before it is used.
-    """
-    for left_over in folder.glob(".checkpoint-*"):  # of a process that was killed while writing
-        left_over.unlink()
-    found = []
-    for slot in SLOTS:
-        path = folder / slot
-        if path.exists():
-            try:
-                found.append(read_archive(path))
-            except ValueError as error:
-                warn(f"{error}; it is left out")
-    if not found:
-        return False
-    meta, arrays = max(found, key=lambda pair: int(pair[0]["updates"]))
-    if meta["identity"] != json.loads(json.dumps(identity)):
-        raise ValueError(f"{folder}: the checkpoint belongs to runs with other settings")
-    runs.state = _restored(runs.state, arrays)
-    runs.updates, runs.seconds = meta["updates"], meta["seconds"]
-    runs.evaluations = [Evaluation(**evaluation) for evaluation in meta["evaluations"]]
-    return True
+    state: Any
+    updates: int
+    seconds: float
+    evaluations: list[Evaluation]
+    picks: PickLog
 
 
-def _updates(path: Path) -> int:
-    """How far a checkpoint is, −1 where there is none or a damaged one."""
-    try:
-        return int(read_archive(path)[0]["updates"])
-    except (OSError, ValueError):
-        return -1
+def checkpoint_of(runs: Resumable) -> tuple[dict[str, Any], Arrays]:
+    """(JSON values, arrays) from which `restore` goes on; `runs` are between two updates."""
+    scalars = [
+        {name: value for name, value in e._asdict().items() if name not in ("picks", "followed")}
+        for e in runs.evaluations
+    ]
+    meta = {"updates": runs.updates, "seconds": runs.seconds, "evaluations": scalars}
+    state = {f"state{name}": array for name, array in _leaves(runs.state)}
+    return meta, state | _measured_arrays(runs)
 
 
-def _arrays(state: Any) -> dict[str, Any]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path(state)
-    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
-
-
-def _restored(state: Any, arrays: dict[str, Any]) -> Any:
-    """`state` with its leaves taken from `arrays`, which must match it name by name."""
-    leaves, structure = jax.tree_util.tree_flatten_with_path(state)
-    names = [jax.tree_util.keystr(path) for path, _ in leaves]
-    if set(names) != set(arrays):
+def restore(runs: Resumable, meta: dict[str, Any], arrays: Arrays) -> None:
+    """Go on from a checkpoint of runs with the same settings."""
+    named = _leaves(runs.state)
+    if {f"state{name}" for name, _ in named} != {n for n in arrays if n.startswith("state")}:
         raise ValueError("the checkpoint holds other arrays than these runs have")
-    return jax.tree_util.tree_unflatten(structure, [jnp.asarray(arrays[name]) for name in names])
+    leaves = [jnp.asarray(arrays[f"state{name}"]) for name, _ in named]
+    runs.state = jax.tree.unflatten(jax.tree.structure(runs.state), leaves)
+    runs.updates, runs.seconds = meta["updates"], meta["seconds"]
+    *picks, held = _parted(arrays["picks"], arrays["pick_counts"])
+    runs.picks.put_back(held)
+    runs.evaluations = [
+        Evaluation(**scalars, picks=mine, followed=_followed(arrays, i))
+        for i, (scalars, mine) in enumerate(zip(meta["evaluations"], picks, strict=True))
+    ]
+
+
+def _leaves(state: Any) -> list[tuple[str, NDArray[Any]]]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(state)
+    return [(jax.tree_util.keystr(path), np.asarray(leaf)) for path, leaf in leaves]
+
+
+def _measured_arrays(runs: Resumable) -> Arrays:
+    """The picks of all k evaluations and of the time since, and the k views of followed tasks."""
+    rows: list[Sequence[Any]] = [*(e.picks for e in runs.evaluations), runs.picks.held()]
+    picks = [ids.astype(np.int32) for ids in chain.from_iterable(rows)]
+    arrays = {
+        "picks": np.concatenate(picks),
+        "pick_counts": np.asarray([[len(ids) for ids in row] for row in rows]),
+    }
+    views = [e.followed for e in runs.evaluations if e.followed is not None]
+    if views:
+        arrays["followed.tasks"] = views[0].tasks
+        for name in FOLLOWED:
+            if getattr(views[0], name) is not None:
+                arrays[f"followed.{name}"] = np.stack([getattr(view, name) for view in views])
+    return arrays
+
+
+def _parted(together: NDArray[Any], counts: NDArray[Any]) -> list[list[NDArray[np.int64]]]:
+    """[k + 1][w] the picks that were joined, in the order of `counts` [k + 1, w]."""
+    ends = np.cumsum(counts).reshape(counts.shape)
+    return [
+        [together[end - count : end].astype(np.int64) for end, count in zip(*row, strict=True)]
+        for row in zip(ends, counts, strict=True)
+    ]
+
+
+def _followed(arrays: Arrays, i: int) -> Followed:
+    success = arrays.get("followed.success")
+    return Followed(
+        tasks=arrays["followed.tasks"],
+        probabilities=arrays["followed.probabilities"][i],
+        success=None if success is None else success[i],
+        achieved=arrays["followed.achieved"][i],
+    )

@@ -47,15 +47,17 @@ def draw_tasks(key: Array, cumulative: Array, shape: tuple[int, ...]) -> Array:
     return jnp.searchsorted(cumulative, draws, side="right").astype(jnp.int32)
 
 
-def enter(env: ArrayEnv, contexts: Array, tasks: Array) -> Lanes:
+def enter(env: ArrayEnv, contexts: Array, tasks: Array, key: Array) -> Lanes:
     """Environments at the start of their first episodes.
 
     Args:
         env: the dynamics.
         contexts: [n, c] of the pool.
         tasks: [b].
+        key: for starts that are random.
     """
-    state = env.initial(contexts[tasks])
+    noise = jax.random.normal(key, (len(tasks), *env.start_noise_shape))
+    state = env.start(contexts[tasks], noise)
     return Lanes(state, env.observe(state), tasks, jnp.zeros(len(tasks), dtype=jnp.float32))
 
 
@@ -86,16 +88,18 @@ def collect(
     """
     b = len(lanes.tasks)
     task_key, action_key, noise_key = jax.random.split(key, 3)
+    start_key = jax.random.fold_in(key, 3)
     head = network.head
     kind, _ = jax.eval_shape(lambda o: forward(network, params, o), lanes.observations)
     draws = (
         draw_tasks(task_key, cumulative, (steps, b)),
         kind.draw_noise(action_key, (steps, b, head.size)),
         jax.random.normal(noise_key, (steps, b, *env.noise_shape)),
+        jax.random.normal(start_key, (steps, b, *env.start_noise_shape)),
     )
 
-    def step(lanes: Lanes, drawn: tuple[Array, Array, Array]) -> tuple[Lanes, Rollout]:
-        next_tasks, action_noise, noise = drawn
+    def step(lanes: Lanes, drawn: tuple[Array, Array, Array, Array]) -> tuple[Lanes, Rollout]:
+        next_tasks, action_noise, noise, start_noise = drawn
         policy, _ = forward(network, params, lanes.observations)
         actions = policy.sample(action_noise)
         after = env.step(lanes.env, actions, noise)
@@ -109,7 +113,8 @@ def collect(
             gained,
             lanes.tasks,
         )
-        state = choose(after.done, env.initial(contexts[next_tasks]), after.state)
+        fresh = env.start(contexts[next_tasks], start_noise)
+        state = choose(after.done, fresh, after.state)
         following = Lanes(
             state,
             env.observe(state),

@@ -12,6 +12,8 @@ from procurl.envs.array_env import ArrayEnv
 
 Tree = TypeVar("Tree")
 
+BEFORE = 2**32 - 1  # stands for the start of an episode among the numbers of its steps
+
 
 class Episodes(NamedTuple):
     """What came of k episodes on each of n tasks."""
@@ -59,15 +61,19 @@ def play_episodes(
     total = contexts.shape[0] * k
     width = min(width, total)
 
+    def keys_of(episodes: Array, ages: Array) -> Array:
+        return jax.vmap(lambda e, t: jax.random.fold_in(jax.random.fold_in(key, e), t))(
+            episodes, ages
+        )
+
     def fresh(episodes: Array) -> Any:
-        return env.initial(contexts[jnp.minimum(episodes, total - 1) // k])
+        before = jnp.full(width, BEFORE, dtype=jnp.uint32)
+        noise = _normal(keys_of(episodes, before), env.start_noise_shape)
+        return env.start(contexts[jnp.minimum(episodes, total - 1) // k], noise)
 
     def advance(lanes: _Lanes) -> _Lanes:
-        keys = jax.vmap(lambda e, t: jax.random.fold_in(jax.random.fold_in(key, e), t))(
-            lanes.episode, lanes.age
-        )
-        keys, noise_keys = _two(keys)
-        noise = jax.vmap(lambda key: jax.random.normal(key, env.noise_shape))(noise_keys)
+        keys, noise_keys = _two(keys_of(lanes.episode, lanes.age))
+        noise = _normal(noise_keys, env.noise_shape)
         after = env.step(lanes.env, act(env.observe(lanes.env), keys), noise)
         busy = lanes.episode < total
         done = after.done & busy
@@ -109,6 +115,11 @@ def choose(where: Array, yes: Tree, no: Tree) -> Tree:
 
     picked: Tree = jax.tree.map(pick, yes, no)
     return picked
+
+
+def _normal(keys: Array, shape: tuple[int, ...]) -> Array:
+    """[b, *shape] standard normal, from each of `keys` [b]."""
+    return jax.vmap(lambda key: jax.random.normal(key, shape))(keys)
 
 
 def _two(keys: Array) -> tuple[Array, Array]:

@@ -1,11 +1,9 @@
 """A run whose environment steps on the host, in Gymnasium; all else is compiled as ever."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import count
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -19,13 +17,29 @@ from procurl.envs.array_env import ArrayEnv
 from procurl.policy import Policy, make_policy
 from procurl.pool import TaskPool
 from procurl.ppo import programs
-from procurl.ppo.collect import Rollout, draw_tasks
-from procurl.ppo.distributions import Categorical, Gaussian
+from procurl.ppo.collect import Rollout
 from procurl.ppo.episodes import Episodes
-from procurl.ppo.host_env import Floats, HostEnv, Ids
-from procurl.ppo.networks import ActorCritic, GaussianHead, actor_critic, forward, init_params
+from procurl.ppo.host_env import Floats, HostEnv, Ids, beside
+from procurl.ppo.host_programs import (
+    CutShort,
+    bootstrapped,
+    draw_actions,
+    draw_noise,
+    draw_task_ids,
+    endless_noise,
+    env_seed,
+    fresh_params,
+    gather,
+    learn,
+    likeliest_actions,
+    refresh,
+    stacked,
+    task_values,
+)
+from procurl.ppo.networks import actor_critic
+from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import PURPOSE
-from procurl.ppo.runs import Evaluation
+from procurl.ppo.runs import MOST_UPDATES_NOTED, Evaluation, Followed, positions_of
 from procurl.ppo.settings import PPOSettings
 from procurl.ppo.student import Played, Student
 from procurl.ppo.teacher import Teacher, Teaching
@@ -34,7 +48,9 @@ from procurl.pytrees import register_settings
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 
-NOISE_BLOCK = 64  # steps of a rollout whose noise is drawn at once
+
+class NotFiniteError(RuntimeError):
+    """A run cannot go on: a loss, a gradient or what its teacher was told is not finite."""
 
 
 class HostState(NamedTuple):
@@ -43,17 +59,15 @@ class HostState(NamedTuple):
     student: StudentState
     teaching: Teaching
     best_params: Any  # of the best evaluation so far
-    best: float  # its performance
+    best: np.float32  # its performance
 
 
-class CutShort(NamedTuple):
-    """Where a rollout's episodes were cut short by a limit, and not ended."""
+class HostLanes(NamedTuple):
+    """Where the b episodes that train stand, as far as the run knows."""
 
-    where: NDArray[np.bool_]  # [T, b]
-    final: Floats  # [T, b, o] the observation after the step, zero elsewhere
-
-
-Tuples = TypeVar("Tuples", Rollout, CutShort)
+    observations: Floats  # [b, o]
+    tasks: Ids  # [b]
+    gained: NDArray[np.float64]  # [b] return so far
 
 
 @dataclass
@@ -75,6 +89,12 @@ class HostRun:
             sub-environments; None trains without either.
         eval_every: training steps between evaluations, where there is an `eval_env`.
         eval_tasks: ids of the tasks that evaluations play; None plays all.
+        eval_episodes: on each of them.
+        eval_stochastic: whether evaluations draw actions, instead of taking the likeliest.
+        followed: ids of the tasks whose curriculum evaluations note, some of `eval_tasks`; None
+            follows all of these.
+        test_env: for evaluations on other tasks; None tests on none.
+        test_pool: those tasks.
         reset_samples: where resets are random, how many initial observations of each task the
             critic's value is averaged over.
         horizon: most steps of an episode. It bounds what the first rollouts may cost, for
@@ -89,16 +109,23 @@ class HostRun:
     eval_env: VectorEnv[Any, Any, Any] | None = None
     eval_every: int = 25_000
     eval_tasks: Sequence[int] | Ids | None = None
+    eval_episodes: int = 1
+    eval_stochastic: bool = False
+    followed: Sequence[int] | Ids | None = None
+    test_env: VectorEnv[Any, Any, Any] | None = None
+    test_pool: TaskPool | None = None
     reset_samples: int = 1
     horizon: int | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
     updates: int = 0
     seconds: float = 0.0
+    stopped_at: int | None = None  # the step at which something was not finite
 
     def __post_init__(self) -> None:
         self._check()
         self._host = HostEnv(self.env, self.pool)
-        self._eval_host = self._checked_eval_env()
+        self._eval_host = beside(self.env, "eval_env", self.eval_env, self.pool)
+        self._test_host = beside(self.env, "test_env", self.test_env, self.test_pool)
         self.n_envs = self._host.n_envs
         if self.ppo.n_steps % self.n_envs:
             raise ValueError(
@@ -134,6 +161,7 @@ class HostRun:
         self.ppo.check()
         require_whole("seed", self.seed, at_least=0)
         require_whole("eval_every", self.eval_every, at_least=1)
+        require_whole("eval_episodes", self.eval_episodes, at_least=1)
         require_whole("reset_samples", self.reset_samples, at_least=1)
         if self.horizon is not None:
             require_whole("horizon", self.horizon, at_least=1)
@@ -141,36 +169,26 @@ class HostRun:
         self._evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
         if not np.isin(self._evaluated, np.arange(n)).all():
             raise ValueError(f"eval_tasks must be ids from 0 to {n - 1}, got {self.eval_tasks}")
-
-    def _checked_eval_env(self) -> HostEnv | None:
-        if self.eval_env is None:
-            return None
-        if self.eval_env is self.env:
-            raise ValueError(
-                "eval_env must be another environment than env: "
-                "evaluations would break off the training episodes"
-            )
-        for name in ("single_observation_space", "single_action_space"):
-            ours, theirs = getattr(self.env, name), getattr(self.eval_env, name)
-            if ours != theirs:
-                raise ValueError(f"eval_env must have the {name} of env, {ours}, got {theirs}")
-        return HostEnv(self.eval_env, self.pool, "eval_env")
+        followed = self._evaluated if self.followed is None else self.followed
+        self._followed = np.asarray(followed, dtype=np.int64)
+        self._followed_at = positions_of(self._evaluated, self._followed)
 
     def _begin(self) -> None:
         weight_key, rest = jax.random.split(self._key(PURPOSE.begin))
         task_key, env_key = jax.random.split(rest)
-        params = _fresh_params(self.network, weight_key, self._host.observation_size)
+        params = fresh_params(self.network, weight_key, self._host.observation_size)
         teaching = self.teacher.begin(self.strategy, self.horizon or 0)
-        self.state = HostState(init_student(params), teaching, params, -np.inf)
-        seed = _env_seed(env_key)
+        self.state = HostState(init_student(params), teaching, params, np.float32(-np.inf))
+        seed = env_seed(env_key)
         self._pool_observations = jnp.zeros((len(self.pool), 1, self._host.observation_size))
         if self.teacher.uses:
             shown_by = self._eval_host or self._host
             seen = shown_by.first_observations(self.reset_samples, seed)
             self._pool_observations = jnp.asarray(seen)
         self._host.push(self._drawn_tasks(task_key, 1))
-        self._observations, self._tasks = self._host.reset(seed)
-        self._gained = np.zeros(self.n_envs)
+        self.lanes = HostLanes(*self._host.reset(seed), np.zeros(self.n_envs))
+        kept = min(-(-self.eval_every // self.ppo.n_steps), MOST_UPDATES_NOTED)
+        self.picks = PickLog(1, self.ppo.n_steps, kept)
 
     @property
     def train_steps(self) -> int:
@@ -197,32 +215,50 @@ class HostRun:
         return make_policy(params, name, self._host.action_low, self._host.action_high, facts)
 
     def advance(self) -> None:
-        """Train for one update, let the teacher learn, and evaluate where due."""
-        start = time.perf_counter()
+        """Train for one update, let the teacher learn, and evaluate where due.
+
+        Raises NotFiniteError where the run cannot learn on; from then on it stands still.
+        """
         before = self.train_steps
-        rollout_key, order_key = jax.random.split(self._key(PURPOSE.train))
+        self.updates += 1
+        try:
+            if self.stopped_at is None:
+                self._train()
+        except NotFiniteError:
+            self.stopped_at = self.train_steps
+            self._evaluate_where_due(before)
+            raise
+        self._evaluate_where_due(before)
+
+    def _train(self) -> None:
+        """One update; the state stays as it was where something is not finite."""
+        start = time.perf_counter()
+        rollout_key, order_key = jax.random.split(self._key(PURPOSE.train, self.updates - 1))
         rollout, cut_short = self._collected(rollout_key)
         if cut_short.where.any():
             rewards = bootstrapped(
                 self.network, self.params, rollout.rewards, cut_short, self.ppo.gamma
             )
             rollout = rollout._replace(rewards=rewards)
-        student, played, diagnostics = _learn(
-            self.student, self.ppo, self.state.student, rollout, self._observations, order_key
+        student, played, diagnostics = learn(
+            self.student, self.ppo, self.state.student, rollout, self.lanes.observations, order_key
         )
         if not bool(diagnostics.finite()):
             raise self._stopped("a loss or a gradient")
-        self.updates += 1
+        self.picks.note(rollout.dones[None], rollout.tasks[None], np.ones(1, dtype=bool))
         teaching = self._taught(student.params, played)
         self.state = self.state._replace(student=student, teaching=teaching)
         jax.block_until_ready(self.state)  # type: ignore[no-untyped-call]
         self.seconds += time.perf_counter() - start
+
+    def _evaluate_where_due(self, before: int) -> None:
+        """Evaluate where a multiple of the interval was passed since step `before`."""
         reached = self.train_steps // self.eval_every
         if self._eval_host is not None and before // self.eval_every < reached:
             self.evaluate(reached * self.eval_every)
 
     def evaluate(self, step: int) -> Evaluation:
-        """Play one deterministic episode on every task and keep the best weights so far.
+        """Play the evaluation's episodes on every task and keep the best weights so far.
 
         Args:
             step: the training steps that it stands for.
@@ -232,29 +268,52 @@ class HostRun:
                 "eval_env must be given to evaluate: "
                 "in env, the training episodes would be broken off"
             )
-
-        def act(observations: Floats) -> NDArray[Any]:
-            return np.asarray(likeliest_actions(self.network, self.params, observations))
-
-        seed = _env_seed(self._key(PURPOSE.evaluate))
-        performance = float(np.mean(self._eval_host.play(self._evaluated, act, seed).returns))
+        returns = self._returns(self._eval_host, self._evaluated, PURPOSE.evaluate)
+        performance, test = np.float32(np.mean(returns)), None
+        if self._test_host is not None:
+            tasks = np.arange(self._test_host.n_tasks)
+            test = [float(np.mean(self._returns(self._test_host, tasks, PURPOSE.test)))]
         if performance > self.state.best:
-            self.state = self.state._replace(best=performance, best_params=self.params)
+            best_params = jax.tree.map(jnp.copy, self.params)
+            self.state = self.state._replace(best=performance, best_params=best_params)
         both = (self.strategy, self.state.teaching)
         alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], both)  # a batch of one run
         entropy, success = programs.curriculum_metrics(*alone)
+        probabilities, views = programs.task_views(*alone, jnp.asarray(self._followed))
         evaluation = Evaluation(
             step=step,
             train_steps=self.train_steps,
-            performance=[performance],
-            test_performance=None,
+            performance=[float(performance)],
+            test_performance=test,
             env_steps=[self.train_steps + int(self.state.teaching.teacher_steps)],
             entropy=np.asarray(entropy).tolist(),
             mean_success=np.asarray(success).tolist(),
             seconds=self.seconds,
+            picks=self.picks.take(),
+            followed=Followed(
+                tasks=self._followed,
+                probabilities=np.asarray(probabilities, dtype=np.float32),
+                success=None if views is None else np.asarray(views, dtype=np.float32),
+                achieved=returns[None, self._followed_at].astype(np.float32),
+            ),
         )
         self.evaluations.append(evaluation)
         return evaluation
+
+    def _returns(self, host: HostEnv, tasks: Ids, purpose: int) -> NDArray[np.float64]:
+        """[m] mean returns of the evaluation's episodes on `tasks` [m]."""
+        key = self._key(purpose)
+        if self.eval_stochastic:
+            noise = endless_noise(self.network, jax.random.fold_in(key, 1), host.n_envs)
+            act = self._stochastic(self.params, noise)
+        else:
+
+            def act(observations: Floats) -> NDArray[Any]:
+                return np.asarray(likeliest_actions(self.network, self.params, observations))
+
+        played = host.play(np.repeat(tasks, self.eval_episodes), act, env_seed(key))
+        returns = played.returns.reshape(len(tasks), self.eval_episodes)
+        return np.asarray(returns.mean(axis=1))
 
     def _collected(self, key: Array) -> tuple[Rollout, CutShort]:
         """`n_steps` steps of the stochastic policy on the teacher's tasks."""
@@ -262,28 +321,29 @@ class HostRun:
         task_key, noise_key, _ = jax.random.split(key, 3)  # as where environments are compiled
         # Every step may end an episode, so as many tasks are enough; what is left is dropped.
         self._host.push(self._drawn_tasks(task_key, steps))
-        noise = _draw_noise(self.network, noise_key, (steps, self.n_envs))
+        noise = draw_noise(self.network, noise_key, (steps, self.n_envs))
         act = self._stochastic(self.params, np.asarray(noise))
         rows, cuts = [], []
         for _ in range(steps):
-            actions = act(self._observations)
+            lanes = self.lanes
+            actions = act(lanes.observations)
             after = self._host.step(actions)
-            gained = self._gained + after.rewards
+            gained = lanes.gained + after.rewards
             rows.append(
                 Rollout(
-                    self._observations,
+                    lanes.observations,
                     actions,
                     after.rewards.astype(np.float32),
                     after.done,
                     after.success == 1.0,
                     gained.astype(np.float32),
-                    self._tasks.astype(np.int32),
+                    lanes.tasks.astype(np.int32),
                 )
             )
             cuts.append(CutShort(after.cut_short, after.final))
-            self._observations, self._tasks = after.observations, after.tasks
-            self._gained = np.where(after.done, 0.0, gained)
-        return _stacked(rows), _stacked(cuts)
+            unfinished = np.where(after.done, 0.0, gained)
+            self.lanes = HostLanes(after.observations, after.tasks, unfinished)
+        return stacked(rows), stacked(cuts)
 
     def _taught(self, params: Any, played: Played) -> Teaching:
         """The teacher after an update: what was played gathered, and refreshed where due."""
@@ -297,11 +357,11 @@ class HostRun:
                 rollout_key, key = jax.random.split(self._key(PURPOSE.roll_out))
                 episodes = self._rolled_out(params, teacher.plan, rollout_key)
         if teacher.gathers or due:
-            values = _task_values(self.network, params, self._pool_observations)
+            values = task_values(self.network, params, self._pool_observations)
         if teacher.gathers:
-            teaching = _gather(teacher, strategy, teaching, played, values)
+            teaching = gather(teacher, strategy, teaching, played, values)
         if due:
-            teaching = _refresh(teacher, strategy, teaching, step, values, key, episodes)
+            teaching = refresh(teacher, strategy, teaching, step, values, key, episodes)
         if not bool(teaching.sound):
             raise self._stopped("what the teacher was told of a task")
         return teaching
@@ -317,8 +377,8 @@ class HostRun:
         assert host is not None
         act_key, env_key = jax.random.split(key)
         tasks = np.repeat(np.arange(len(self.pool)), plan.episodes)
-        act = self._stochastic(params, self._endless_noise(act_key, host.n_envs))
-        played = host.play(tasks, act, _env_seed(env_key))
+        act = self._stochastic(params, endless_noise(self.network, act_key, host.n_envs))
+        played = host.play(tasks, act, env_seed(env_key))
         if plan.measure == "success" and np.isnan(played.success).any():
             raise ValueError(
                 "eval_env: info['is_success'] is missing at the end of an episode; the strategy "
@@ -341,77 +401,18 @@ class HostRun:
             draw_actions(self.network, params, observations, next(rows))
         )
 
-    def _endless_noise(self, key: Array, n_envs: int) -> Iterator[NDArray[Any]]:
-        """Noise of one step after another, drawn by blocks."""
-        for block in count():
-            own = jax.random.fold_in(key, block)
-            yield from np.asarray(_draw_noise(self.network, own, (NOISE_BLOCK, n_envs)))
-
     def _drawn_tasks(self, key: Array, k: int) -> Ids:
         """[b, k] ids, from the distribution as it is now."""
-        drawn = _draw_tasks(key, self.state.teaching.cumulative, (self.n_envs, k))
+        drawn = draw_task_ids(key, self.state.teaching.cumulative, (self.n_envs, k))
         return np.minimum(np.asarray(drawn, dtype=np.int64), len(self.pool) - 1)
 
-    def _key(self, purpose: int) -> Array:
-        """The key that this run has for a purpose at this update."""
+    def _key(self, purpose: int, count: int | None = None) -> Array:
+        """The key that this run has for a purpose after `count` updates, by default after all."""
         seeds = jnp.asarray([self.seed], dtype=jnp.uint32)
-        return programs.run_keys(seeds, purpose, self.updates)[0]
+        return programs.run_keys(seeds, purpose, self.updates if count is None else count)[0]
 
-    def _stopped(self, what: str) -> RuntimeError:
-        return RuntimeError(
-            f"seed {self.seed}: stopped at step {self.train_steps}, {what} is not finite; "
+    def _stopped(self, what: str) -> NotFiniteError:
+        return NotFiniteError(
+            f"seed {self.seed}: stopped at step {self.train_steps}: {what} is not finite; "
             "the state before it is kept"
         )
-
-
-@partial(jax.jit, static_argnames="network")
-def bootstrapped(
-    network: ActorCritic, params: Any, rewards: Array, cut_short: CutShort, gamma: Array
-) -> Array:
-    """[T, b] r + γ·V(s') where an episode was cut short at s', else r.
-
-    What would have followed counts by the critic, as in Stable-Baselines3.
-    """
-    _, values = forward(network, params, cut_short.final)
-    return rewards + jnp.where(cut_short.where, gamma * values, 0.0)
-
-
-@partial(jax.jit, static_argnames="network")
-def draw_actions(network: ActorCritic, params: Any, observations: Array, noise: Array) -> Array:
-    """[b, a] or [b]: what the stochastic policy does, not clipped."""
-    return forward(network, params, observations)[0].sample(noise)
-
-
-@partial(jax.jit, static_argnames="network")
-def likeliest_actions(network: ActorCritic, params: Any, observations: Array) -> Array:
-    """[b, a] or [b]: what the deterministic policy does, not clipped."""
-    return forward(network, params, observations)[0].mode()
-
-
-def _stacked(rows: list[Tuples]) -> Tuples:
-    """T NamedTuples of arrays [b, …] as one of arrays [T, b, …]."""
-    return type(rows[0])(*map(np.stack, zip(*rows, strict=True)))
-
-
-def _env_seed(key: Array) -> int:
-    return int(jax.random.bits(key, dtype=jnp.uint32) >> 1)
-
-
-@partial(jax.jit, static_argnames=("network", "shape"))
-def _draw_noise(network: ActorCritic, key: Array, shape: tuple[int, int]) -> Array:
-    """[T, b, …] what makes actions of a policy."""
-    kind = Gaussian if isinstance(network.head, GaussianHead) else Categorical
-    return kind.draw_noise(key, (*shape, network.head.size))
-
-
-@partial(jax.jit, static_argnames="network")
-def _task_values(network: ActorCritic, params: Any, observations: Array) -> Array:
-    """[n] the critic's values of the tasks, each the mean over its observations [n, k, o]."""
-    return jnp.mean(forward(network, params, observations)[1], axis=1)
-
-
-_fresh_params = jax.jit(init_params, static_argnames=("network", "observation_size"))
-_draw_tasks = jax.jit(draw_tasks, static_argnames="shape")
-_learn = jax.jit(Student.learn, static_argnums=0)
-_gather = jax.jit(Teacher.gather, static_argnums=0)
-_refresh = jax.jit(Teacher.refresh, static_argnums=0)

@@ -192,6 +192,29 @@ class HostEnv:
         return tasks
 
 
+def beside(
+    training: VectorEnv[Any, Any, Any],
+    argument: str,
+    env: VectorEnv[Any, Any, Any] | None,
+    pool: TaskPool | None,
+) -> HostEnv | None:
+    """An environment to evaluate in, beside the one that trains; None where none is given."""
+    if env is None:
+        return None
+    if env is training:
+        raise ValueError(
+            f"{argument} must be another environment than env: "
+            "evaluations would break off the training episodes"
+        )
+    if pool is None:
+        raise ValueError(f"test_pool must be given: {argument} plays its tasks")
+    for name in ("single_observation_space", "single_action_space"):
+        ours, theirs = getattr(training, name), getattr(env, name)
+        if ours != theirs:
+            raise ValueError(f"{argument} must have the {name} of env, {ours}, got {theirs}")
+    return HostEnv(env, pool, argument)
+
+
 def _check_autoreset(env: VectorEnv[Any, Any, Any], argument: str) -> None:
     mode = env.metadata.get("autoreset_mode")
     if mode in (AutoresetMode.SAME_STEP, AutoresetMode.SAME_STEP.value):

@@ -149,12 +149,20 @@ def teach_by_rollouts(
     return choose(due, after, teaching)
 
 
-@partial(jax.jit, static_argnames=("student", "width"))
-def evaluate(student: Student, contexts: Array, params: Any, keys: Array, width: int) -> Array:
-    """[w, n] return of one deterministic episode on every task."""
+@partial(jax.jit, static_argnames=("student", "width", "episodes", "stochastic"))
+def evaluate(
+    student: Student,
+    contexts: Array,
+    params: Any,
+    keys: Array,
+    width: int,
+    episodes: int = 1,
+    stochastic: bool = False,
+) -> Array:
+    """[w, n] mean return of `episodes` episodes on every task."""
 
     def one(params: Any, key: Array) -> Array:
-        return student.evaluate(params, contexts, key, width)
+        return student.evaluate(params, contexts, key, width, episodes, stochastic)
 
     returns: Array = _each_run(one, params, keys)
     return returns
@@ -179,5 +187,19 @@ def curriculum_metrics(strategies: Strategy, teaching: Teaching) -> tuple[Array,
         entropy = -jnp.sum(p * jnp.log(jnp.where(p > 0, p, 1.0)))
         success = strategy.estimated_success(teaching.strategy)
         return entropy, jnp.asarray(jnp.nan if success is None else jnp.mean(success))
+
+    return jax.vmap(one)(strategies, teaching)
+
+
+@jax.jit
+def task_views(
+    strategies: Strategy, teaching: Teaching, tasks: Array
+) -> tuple[Array, Array | None]:
+    """([w, m] probabilities of `tasks` [m], [w, m] their estimated success or None)."""
+
+    def one(strategy: Strategy, teaching: Teaching) -> tuple[Array, Array | None]:
+        success = strategy.estimated_success(teaching.strategy)
+        p = strategy.probabilities(teaching.strategy)
+        return p[tasks], None if success is None else jnp.asarray(success)[tasks]
 
     return jax.vmap(one)(strategies, teaching)

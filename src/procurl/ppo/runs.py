@@ -16,6 +16,7 @@ from procurl.ppo import programs
 from procurl.ppo.collect import head_of
 from procurl.ppo.episodes import choose
 from procurl.ppo.networks import actor_critic
+from procurl.ppo.picks import Ids, PickLog
 from procurl.ppo.programs import PURPOSE
 from procurl.ppo.settings import PPOSettings
 from procurl.ppo.student import Student, Training
@@ -24,6 +25,16 @@ from procurl.pytrees import register_settings
 from procurl.strategies.strategy import Strategy
 
 ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not change results
+MOST_UPDATES_NOTED = 32  # whose picks wait on the device
+
+
+class Followed(NamedTuple):
+    """Some tasks as teachers and students see them at an evaluation."""
+
+    tasks: NDArray[np.int64]  # [m] their ids
+    probabilities: NDArray[np.float32]  # [w, m] of being picked next
+    success: NDArray[np.float32] | None  # [w, m] as the teacher estimates it, None for none
+    achieved: NDArray[np.float32]  # [w, m] return of the evaluation's episodes
 
 
 class Evaluation(NamedTuple):
@@ -37,6 +48,8 @@ class Evaluation(NamedTuple):
     entropy: list[float]  # [w] of the distribution over tasks
     mean_success: list[float]  # [w] as the teacher estimates it, NaN for none
     seconds: float  # of training so far, evaluations not counted
+    picks: Sequence[Ids] = ()  # [w] tasks of the episodes that ended since the last one, in order
+    followed: Followed | None = None
 
 
 class RunsState(NamedTuple):
@@ -63,6 +76,10 @@ class Runs:
         n_envs: environments per run; `n_steps` is shared among them.
         eval_every: training steps between evaluations.
         eval_tasks: positions of the tasks that evaluations play; None plays all.
+        eval_episodes: on each of them.
+        eval_stochastic: whether evaluations draw actions, instead of taking the likeliest.
+        followed: positions of the tasks whose curriculum evaluations note, some of `eval_tasks`;
+            None follows all of these.
         test_contexts: [m, c] of a test pool.
     """
 
@@ -74,6 +91,9 @@ class Runs:
     n_envs: int = 1
     eval_every: int = 25_000
     eval_tasks: NDArray[Any] | None = None
+    eval_episodes: int = 1
+    eval_stochastic: bool = False
+    followed: NDArray[Any] | None = None
     test_contexts: NDArray[Any] | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
     updates: int = 0
@@ -97,8 +117,13 @@ class Runs:
         self._ppo = _stacked(self.ppo)
         self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
         self._contexts = jnp.asarray(self.contexts)
-        evaluated = self.contexts if self.eval_tasks is None else self.contexts[self.eval_tasks]
-        self._eval_contexts = jnp.asarray(evaluated)
+        n = len(self.contexts)
+        evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
+        self._eval_contexts = jnp.asarray(self.contexts[evaluated])
+        self._followed = evaluated if self.followed is None else np.asarray(self.followed)
+        self._followed_at = positions_of(evaluated, self._followed)
+        kept = min(-(-self.eval_every // settings.n_steps), MOST_UPDATES_NOTED)
+        self.picks = PickLog(len(self.seeds), settings.n_steps, kept)
         self._observations = jax.jit(self.student.initial_observations)(self._contexts)
         self.state = self._begin()
 
@@ -137,6 +162,7 @@ class Runs:
             state.alive,
         )
         self.updates += 1
+        self.picks.note(played.dones, played.tasks, state.alive)
         teaching, alive = self._taught(training, state.teaching, played, alive)
         stopped = state.alive & ~alive
         stopped_at = jnp.where(stopped, self.train_steps, state.stopped_at)
@@ -206,17 +232,14 @@ class Runs:
         return self.updates % -(-n_pos // self.ppo[0].n_steps) == 0
 
     def evaluate(self, step: int) -> Evaluation:
-        """Play one deterministic episode on every task and keep the best weights so far."""
+        """Play the evaluation's episodes on every task and keep the best weights so far."""
         params = self.state.training.student.params
-        keys = programs.run_keys(self._seeds, PURPOSE.evaluate, self.updates)
-        returns = programs.evaluate(self.student, self._eval_contexts, params, keys, ROLLOUT_WIDTH)
+        returns = self._returns(self._eval_contexts, PURPOSE.evaluate)
         performance = jnp.mean(returns, axis=1)
         test = None
         if self.test_contexts is not None:
-            keys = programs.run_keys(self._seeds, PURPOSE.test, self.updates)
-            contexts = jnp.asarray(self.test_contexts)
-            returns = programs.evaluate(self.student, contexts, params, keys, ROLLOUT_WIDTH)
-            test = np.asarray(jnp.mean(returns, axis=1)).tolist()
+            on_test = self._returns(jnp.asarray(self.test_contexts), PURPOSE.test)
+            test = np.asarray(jnp.mean(on_test, axis=1)).tolist()
         better = self.state.alive & (performance > self.state.best)
         self.state = self.state._replace(
             best=jnp.where(better, performance, self.state.best),
@@ -235,9 +258,45 @@ class Runs:
             entropy=np.asarray(entropy).tolist(),
             mean_success=np.asarray(success).tolist(),
             seconds=self.seconds,
+            picks=self.picks.take(),
+            followed=self._follow(returns),
         )
         self.evaluations.append(evaluation)
         return evaluation
+
+    def _returns(self, contexts: Array, purpose: int) -> Array:
+        """[w, n] mean returns of the evaluation's episodes."""
+        keys = programs.run_keys(self._seeds, purpose, self.updates)
+        params = self.state.training.student.params
+        return programs.evaluate(
+            self.student,
+            contexts,
+            params,
+            keys,
+            ROLLOUT_WIDTH,
+            self.eval_episodes,
+            self.eval_stochastic,
+        )
+
+    def _follow(self, returns: Array) -> Followed:
+        """The followed tasks now; `returns` [w, n] of the evaluated ones."""
+        ids = jnp.asarray(self._followed)
+        probabilities, success = programs.task_views(self._strategies, self.state.teaching, ids)
+        return Followed(
+            tasks=self._followed.astype(np.int64),
+            probabilities=np.asarray(probabilities, dtype=np.float32),
+            success=None if success is None else np.asarray(success, dtype=np.float32),
+            achieved=np.asarray(returns, dtype=np.float32)[:, self._followed_at],
+        )
+
+
+def positions_of(among: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
+    """Where each of `wanted` stands in `among`."""
+    place = {int(task): at for at, task in enumerate(among)}
+    missing = [int(task) for task in wanted if int(task) not in place]
+    if missing:
+        raise ValueError(f"followed must be tasks that are evaluated, task {missing[0]} is not")
+    return np.asarray([place[int(task)] for task in wanted], dtype=np.int64)
 
 
 def _stacked(trees: Sequence[Any]) -> Any:

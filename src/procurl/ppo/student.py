@@ -1,9 +1,11 @@
 """The student of one run as pure functions: begin, train for one update, act, value tasks."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from procurl.arrays import Array
 from procurl.envs.array_env import ArrayEnv
@@ -25,6 +27,8 @@ from procurl.ppo.update import (
 # would take twice as long.
 VALUES_CHUNK = 1000
 
+START_SAMPLES = 16  # where resets are random, the starts of a task that its value is the mean over
+
 
 class Training(NamedTuple):
     """What changes while a run trains."""
@@ -45,18 +49,28 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True)
 class Student:
-    """What the programs of a run are made of; hashable parts only, so that they compile once."""
+    """What the programs of a run are made of; hashable parts only, so that they compile once.
+
+    Args:
+        env: the dynamics.
+        network: of policy and critic.
+        n_envs: environments that train at a time.
+        start_samples: k, where resets are random: the value of a task is the mean over k starts,
+            the same ones throughout.
+    """
 
     env: ArrayEnv
     network: ActorCritic
     n_envs: int
+    start_samples: int = START_SAMPLES
 
     def begin(self, contexts: Array, cumulative: Array, key: Array) -> Training:
         """Fresh weights, and environments on tasks of the teacher's first distribution."""
         weight_key, task_key = jax.random.split(key)
         params = init_params(self.network, weight_key, len(self.env.observation_low))
         tasks = draw_tasks(task_key, cumulative, (self.n_envs,))
-        return Training(init_student(params), enter(self.env, contexts, tasks))
+        lanes = enter(self.env, contexts, tasks, jax.random.fold_in(key, 2))
+        return Training(init_student(params), lanes)
 
     def train(
         self,
@@ -115,16 +129,26 @@ class Student:
         return student, played, diagnostics
 
     def values(self, params: dict[str, Array], observations: Array) -> Array:
-        """[n] the critic's values of observations [n, o]."""
+        """[n] the critic's values of tasks, from what `initial_observations` shows of them."""
 
         def value(observation: Array) -> Array:
             return forward(self.network, params, observation)[1]
 
-        return jax.lax.map(value, observations, batch_size=VALUES_CHUNK)
+        values = jax.lax.map(value, observations, batch_size=VALUES_CHUNK)
+        return jnp.mean(values, axis=1) if self._starts_are_random else values
 
     def initial_observations(self, contexts: Array) -> Array:
-        """[n, o] what the student sees at the start of each task."""
-        return self.env.observe(self.env.initial(contexts))
+        """[n, o] what the student sees at the start of each task; [n, k, o] if that is random."""
+        if not self._starts_are_random:
+            return self.env.observe(self.env.initial(contexts))
+        n, k = len(contexts), self.start_samples
+        noise = jax.random.normal(jax.random.key(0), (n * k, *self.env.start_noise_shape))
+        seen = self.env.observe(self.env.start(jnp.repeat(contexts, k, axis=0), noise))
+        return seen.reshape(n, k, -1)
+
+    @property
+    def _starts_are_random(self) -> bool:
+        return math.prod(self.env.start_noise_shape) > 0
 
     def roll_out(
         self, params: dict[str, Array], contexts: Array, key: Array, k: int, width: int
@@ -138,13 +162,27 @@ class Student:
 
         return play_episodes(self.env, contexts, act, key, k, width)
 
-    def evaluate(self, params: dict[str, Array], contexts: Array, key: Array, width: int) -> Array:
-        """[n] return of one episode of the deterministic policy on every task."""
+    def evaluate(
+        self,
+        params: dict[str, Array],
+        contexts: Array,
+        key: Array,
+        width: int,
+        episodes: int = 1,
+        stochastic: bool = False,
+    ) -> Array:
+        """[n] mean return of `episodes` episodes on every task, of the deterministic policy unless
+        `stochastic`.
+        """
+        if stochastic:
+            played = self.roll_out(params, contexts, key, episodes, width)
+        else:
 
-        def act(observations: Array, keys: Array) -> Array:
-            return forward(self.network, params, observations)[0].mode()
+            def act(observations: Array, keys: Array) -> Array:
+                return forward(self.network, params, observations)[0].mode()
 
-        return play_episodes(self.env, contexts, act, key, 1, width).returns[:, 0]
+            played = play_episodes(self.env, contexts, act, key, episodes, width)
+        return jnp.mean(played.returns, axis=1)
 
 
 def _flattened(rollout: Rollout, log_probs: Array, advantages: Array, returns: Array) -> Batch:

@@ -1,0 +1,101 @@
+"""Whether both engines learn the same: the JAX engine against Stable-Baselines3's PPO.
+
+    python benchmarks/engines_agree.py [--seeds 8] [--jax-seeds 64] [--out results/engines-agree]
+
+PointMass with wide gates, where learning is fast; `iid` and `procurl-val`, the paper's settings.
+A seed either takes off or does not, so means vary a lot; the JAX engine is cheap enough to take
+more seeds than Stable-Baselines3. What was trained is kept in `--out`, and the same command goes on
+from there, so that it may be stopped at any time.
+
+For each strategy and evaluation the table gives the mean of each engine over its seeds, their
+difference, and the 95% interval of it by Welch's t. The engines agree where the interval at the
+last evaluation contains 0.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from procurl import TaskPool
+from procurl.envs import make_array_env
+from procurl.experiments.asked import Asked
+from procurl.experiments.compare import compare
+from procurl.experiments.store import read_store
+
+STRATEGIES = ["iid", "procurl-val"]
+ENGINES = ("jax", "sb3")
+TASKS = 100
+LOWEST, HIGHEST = (-1.0, 4.0, 0.0), (1.0, 8.0, 1.0)  # gate position, gate width, friction
+
+Curves = dict[int, list[float]]  # performance of every seed by step
+
+
+def wide_gates() -> TaskPool:
+    """Tasks that most policies learn within 100,000 steps."""
+    contexts = np.random.default_rng(0).uniform(LOWEST, HIGHEST, size=(TASKS, 3))
+    return TaskPool(contexts, names=make_array_env("pointmass-s").context_names)
+
+
+def train(out: Path, engine: str, seeds: int, steps: int) -> None:
+    """Everything that is still missing of one engine."""
+    pool = out / "wide_gates.csv"
+    asked = Asked(
+        "pointmass-s", STRATEGIES, seeds, out / engine, steps, engine=engine, pool=str(pool)
+    )
+    compare(asked)
+
+
+def curves(folder: Path, strategy: str) -> Curves:
+    found: Curves = {}
+    with read_store(folder) as store:
+        for row in store.rows():
+            if row.strategy == strategy:
+                found.setdefault(row.step, []).append(row.performance)
+    return found
+
+
+def difference(ours: list[float], theirs: list[float]) -> NDArray[np.float64]:
+    """[3] difference of the means, and its 95% interval."""
+    interval = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    return np.array([np.mean(ours) - np.mean(theirs), interval.low, interval.high])
+
+
+def report(out: Path) -> bool:
+    """Print the table; True where the engines agree."""
+    agree = True
+    print(f"{'':14}{'step':>8}{'jax':>8}{'sb3':>8}{'jax − sb3':>11}   95% interval")
+    for strategy in STRATEGIES:
+        by_engine = [curves(out / engine, strategy) for engine in ENGINES]
+        for step in sorted(set(by_engine[0]) & set(by_engine[1])):
+            ours, theirs = (found[step] for found in by_engine)
+            between, low, high = difference(ours, theirs)
+            print(
+                f"{strategy:14}{step:>8}{np.mean(ours):>8.3f}{np.mean(theirs):>8.3f}"
+                f"{between:>+11.3f}   [{low:+.3f}, {high:+.3f}]"
+            )
+        agree &= bool(low <= 0.0 <= high)
+    verdict = "agree" if agree else "DIFFER"
+    print(f"{len(ours)} and {len(theirs)} seeds; the engines {verdict} at the last step")
+    return agree
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=8, help="of Stable-Baselines3")
+    parser.add_argument("--jax-seeds", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--out", type=Path, default=Path("results/engines-agree"))
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    wide_gates().to_csv(asked.out / "wide_gates.csv")
+    train(asked.out, "jax", asked.jax_seeds, asked.steps)
+    train(asked.out, "sb3", asked.seeds, asked.steps)
+    if not report(asked.out):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Steps a second of one core that `procurl paper` estimates its time from.
+
+    python benchmarks/paper_rates.py [--envs pointmass-s pointmass-d basickarel]
+
+Eight runs side by side in one thread, as `procurl compare` trains them: `iid` for the rate of
+training, `procurl-env` with a rollout per task after every update for what the teacher's rollouts
+take beyond that. Rates are steps per second of the processor after a warm-up; evaluation and
+compilation are left out.
+"""
+
+import argparse
+import os
+import time
+from typing import Any, NamedTuple
+
+from throughput_runs import NEVER, finished, machine
+
+ONE_THREAD = {
+    "JAX_PLATFORMS": "cpu",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+WIDTH = 8
+WARM_UP = 2  # updates
+UPDATES = {"pointmass-s": 40, "pointmass-d": 40, "basickarel": 3}
+
+
+class Worked(NamedTuple):
+    """What all runs did together."""
+
+    training: int  # steps
+    rollouts: int
+    seconds: float  # of the processor
+
+
+def make_runs(env: str, strategy: str, **settings: Any) -> Any:
+    """Runs with the paper's settings, but for those given."""
+    from procurl.envs import make_array_env, make_pool
+    from procurl.experiments.presets import paper_strategy
+    from procurl.ppo.runs import Runs
+    from procurl.ppo.settings import paper_settings
+
+    dynamics, pool = make_array_env(env), make_pool(env)
+    return Runs(
+        dynamics,
+        dynamics.contexts_of(pool),
+        strategies=[paper_strategy(env, strategy, **settings).bind(pool)] * WIDTH,
+        ppo=[paper_settings(env)] * WIDTH,
+        seeds=list(range(WIDTH)),
+        eval_every=NEVER,
+    )
+
+
+def work(runs: Any, updates: int) -> Worked:
+    """Train for a while."""
+    import numpy as np
+
+    def done() -> tuple[int, int]:
+        state = finished(runs.state)
+        return runs.train_steps * WIDTH, int(np.sum(state.teaching.teacher_steps))
+
+    for _ in range(WARM_UP):
+        runs.advance()
+    before, start = done(), time.process_time()
+    for _ in range(updates):
+        runs.advance()
+    after = done()
+    seconds = time.process_time() - start
+    return Worked(after[0] - before[0], after[1] - before[1], seconds)
+
+
+def main() -> None:
+    """Print a line per environment."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--envs", nargs="+", default=list(UPDATES), choices=list(UPDATES))
+    chosen = parser.parse_args().envs
+    os.environ.update(ONE_THREAD)
+    print(machine())
+    for env in chosen:
+        plain = work(make_runs(env, "iid"), UPDATES[env])
+        taught = work(make_runs(env, "procurl-env", c_rollouts=1, n_pos=1), UPDATES[env])
+        training = plain.training / plain.seconds
+        rollouts = taught.rollouts / (taught.seconds - taught.training / training)
+        print(f"{env}: {training:,.0f} training steps/s, {rollouts:,.0f} rollout steps/s")
+
+
+if __name__ == "__main__":
+    main()

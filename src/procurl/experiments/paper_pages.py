@@ -1,0 +1,254 @@
+"""What each table and figure of the paper that needs runs is made of, from recorded experiments."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from procurl.experiments.curriculum_figures import draw_curriculum, typical_pictures
+from procurl.experiments.curves import Curve
+from procurl.experiments.figures import Compared, draw_ablation, draw_curves, draw_intervals
+from procurl.experiments.paper_comparison import (
+    ABLATIONS,
+    CURVE_ROWS,
+    HARD_ROWS,
+    HARD_STEPS,
+    METRICS_ROWS,
+    QUARTERS,
+    TEST_ROWS,
+    Row,
+    agreement,
+    compare_rows,
+    evaluated,
+    measured,
+    plain_rows,
+    side_by_side,
+)
+from procurl.experiments.paper_numbers import theirs
+from procurl.experiments.paper_records import Recorded
+from procurl.experiments.results import Results
+from procurl.experiments.statistics import mean_interval
+from procurl.experiments.tables import (
+    NOTHING,
+    Table,
+    as_csv,
+    as_markdown,
+    final_table,
+    numbers_table,
+    short,
+    standings,
+)
+from procurl.experiments.trends import features_of
+
+CURRICULUM_ROWS = ("procurl-env", "procurl-val", "iid")
+RETURN = "mean return over the pool"
+
+
+class Made(NamedTuple):
+    """What came of an entry: text in Markdown, and in one sentence how it compares."""
+
+    body: str
+    verdict: str = ""
+
+
+Experiments = Mapping[str, Recorded]  # by the name of the sweep
+
+
+def curves_page(runs: Experiments, out: Path) -> Made:
+    """Learning curves against training steps, environment steps and seconds, and final numbers."""
+    recorded = _only(runs)
+    results, found = recorded.results, _chosen(recorded.curves, CURVE_ROWS)
+    for x, name in (("train", "curves"), ("env", "curves-env-steps"), ("seconds", "curves-time")):
+        draw_curves(found, out / name, results.env, x=x)
+    rows = standings(found)
+    _write(out / "table.csv", as_csv(numbers_table(rows)))
+    body = [
+        as_markdown(final_table(rows)),
+        _picture("curves", "Mean return ± 1 standard error, smoothed over 5 evaluations"),
+        _picture("curves-env-steps", "The same against environment steps"),
+        _picture("curves-time", "The same against seconds of training, of a whole batch of runs"),
+    ]
+    best = max(rows, key=lambda row: row.performance[-1].mean)
+    verdict = f"Highest at {short(best.steps[-1])}: {best.label} with {best.performance[-1]}."
+    return Made("\n".join([*body[:1], f"{verdict}\n", *body[1:]]), verdict)
+
+
+def metrics_page(runs: Experiments, out: Path) -> Made:
+    """Performance along training with environment steps and time, ours beside the paper's."""
+    recorded = _only(runs)
+    results, found = recorded.results, recorded.curves
+    rows = plain_rows(METRICS_ROWS)
+    by_step = _by_step(found, rows, "metrics", results.env, QUARTERS)
+    cost = _cost_table(found, results, max(by_step))
+    panels = {f"at {short(step)}": pairs for step, pairs in by_step.items()}
+    draw_intervals(panels, out / "metrics", RETURN)
+    picture = _picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
+    return _compared(out, by_step, "strategy", [as_markdown(cost), picture])
+
+
+def ablation_page(runs: Experiments, out: Path, which: str) -> Made:
+    """Performance of `procurl-val` with one setting varied, ours beside the paper's."""
+    recorded = _only(runs)
+    results, found = recorded.results, recorded.curves
+    ablation = ABLATIONS[which]
+    by_step = _by_step(found, ablation.rows(results.env), ablation.table, results.env, QUARTERS)
+    panels = {
+        f"at {short(step)}": list(zip(ablation.values, pairs, strict=True))
+        for step, pairs in by_step.items()
+    }
+    draw_ablation(panels, out / "ablation", ablation.symbol)
+    picture = _picture("ablation", "Means with 95% intervals; filled: ours, hollow: the paper's")
+    return _compared(out, by_step, "procurl-val", [picture])
+
+
+def best_models_page(runs: Experiments, out: Path) -> Made:
+    """Each run's best evaluation on the training pool, and how it did on the test pool there."""
+    recorded = _only(runs)
+    results, found = recorded.results, recorded.curves
+    head = ("strategy", "seeds, ours", "training pool, ours", "paper", "test pool, ours", "paper")
+    lines: list[tuple[str, ...]] = []
+    panels: dict[str, list[Compared]] = {"training pool": [], "test pool": []}
+    for name in TEST_ROWS:
+        cells = []
+        best = found[name].best(results.steps) if name in found else (None, None)
+        for panel, quantity, values in zip(panels, ("best", "best_test"), best, strict=True):
+            ours = None if values is None else measured(mean_interval(values))
+            paper = measured(theirs("test", results.env, name, results.steps, quantity))
+            panels[panel].append(Compared(name, ours, paper))
+            cells += [str(ours or NOTHING), str(paper or NOTHING)]
+        count = str(len(found[name].seeds)) if name in found else NOTHING
+        lines.append((name, count, *cells))
+    table = Table(head, tuple(lines))
+    _write(out / "table.csv", as_csv(table))
+    draw_intervals(panels, out / "test", RETURN)
+    caption = "Best models; filled: ours with 95% intervals, hollow: the paper's means"
+    verdict = _test_gap(*panels.values())
+    return Made("\n".join([as_markdown(table), f"{verdict}\n", _picture("test", caption)]), verdict)
+
+
+def _test_gap(train: Sequence[Compared], test: Sequence[Compared]) -> str:
+    """How much worse models do on the test pool, over the rows that both have."""
+    gaps = [
+        (mine.ours.mean - tested.ours.mean, mine.theirs.mean - tested.theirs.mean)
+        for mine, tested in zip(train, test, strict=True)
+        if mine.ours and mine.theirs and tested.ours and tested.theirs
+    ]
+    if not gaps:
+        return "There is nothing of both to compare."
+    ours, paper = (sum(gap) / len(gaps) for gap in zip(*gaps, strict=True))
+    return (
+        f"On the test pool models do {ours:.2f} worse on average, the paper's {paper:.2f} "
+        f"({len(gaps)} strategies)."
+    )
+
+
+def hard_page(runs: Experiments, out: Path) -> Made:
+    """The harder pool: performance along training, ours beside the paper's."""
+    recorded = _only(runs)
+    results, found = recorded.results, recorded.curves
+    by_step = _by_step(found, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
+    draw_curves(_chosen(found, HARD_ROWS), out / "curves", "harder pool")
+    picture = _picture("curves", "Mean return ± 1 standard error, smoothed over 5 evaluations")
+    return _compared(out, by_step, "strategy", [picture])
+
+
+def curriculum_page(runs: Experiments, out: Path, steps: Sequence[int]) -> Made:
+    """Features of the tasks that were played along training, with pictures of typical ones."""
+    recorded = _only(runs)
+    results = recorded.results
+    features = features_of(results.pool)
+    found = recorded.followed(CURRICULUM_ROWS)
+    if not found:
+        raise ValueError(f"no picked tasks of {', '.join(CURRICULUM_ROWS)} were recorded")
+    followed = [trend for trend in found if trend.label == "procurl-val"] or found
+    shown = [step for step in steps if step <= results.steps]
+    pictures = typical_pictures(followed, features, results.env, results.pool, shown)
+    draw_curriculum(found, features, out / "curriculum", pictures)
+    counts = {label: len(recorded.followed([label])) for label in CURRICULUM_ROWS}
+    runs_told = ", ".join(f"{label} {count} runs" for label, count in counts.items())
+    caption = (
+        f"Features of the tasks that were played ({runs_told}), and typical tasks of "
+        f"{followed[0].label}"
+    )
+    return Made(_picture("curriculum", caption))
+
+
+def engines_page(runs: Experiments, out: Path) -> Made:
+    """The same strategies trained by two engines."""
+    steps = evaluated(next(iter(runs.values())).curves, QUARTERS)
+    head = ("strategy", "engine", "seeds", *(f"at {short(step)}" for step in steps))
+    lines, drawn = [], []
+    for recorded in runs.values():
+        engine = recorded.results.engine
+        for curve in _chosen(recorded.curves, ("procurl-val", "iid")):
+            cells = [str(mean_interval(curve.at(step))) for step in steps]
+            lines.append((curve.label, engine, str(len(curve.seeds)), *cells))
+            drawn.append(curve._replace(label=f"{curve.label} ({engine})"))
+    table = Table(head, tuple(sorted(lines)))
+    _write(out / "table.csv", as_csv(table))
+    draw_curves(drawn, out / "curves", "both engines")
+    caption = "Mean return ± 1 standard error, smoothed over 5 evaluations"
+    return Made("\n".join([as_markdown(table), _picture("curves", caption)]))
+
+
+def _compared(
+    out: Path, by_step: Mapping[int, Sequence[Compared]], first: str, more: Sequence[str]
+) -> Made:
+    """A page with the table of both, the sentence on its last step, and what else there is."""
+    table = side_by_side(by_step, first)
+    _write(out / "table.csv", as_csv(table))
+    last = max(by_step)
+    sentence = agreement(by_step[last], last)
+    return Made("\n".join([as_markdown(table), f"{sentence}\n", *more]), sentence)
+
+
+def _by_step(
+    found: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, steps: Sequence[int]
+) -> dict[int, list[Compared]]:
+    shown = evaluated(found, steps)
+    return {step: compare_rows(found, rows, table, env, step) for step in shown}
+
+
+def _cost_table(found: Mapping[str, Curve], results: Results, step: int) -> Table:
+    """Environment steps and time at a step; ours is the time of a batch shared by its runs."""
+    width = int(results.facts.get("width") or 1)
+    head = (
+        "strategy",
+        f"env steps at {short(step)}, ours",
+        "paper",
+        "seconds a run, ours",
+        "paper, minutes",
+    )
+    lines = []
+    for name in METRICS_ROWS:
+        cells = [NOTHING, NOTHING]
+        if name in found:
+            steps = mean_interval(found[name].env_steps_at(step))
+            seconds = mean_interval(found[name].seconds_at(step))
+            cells = [short(steps.mean), f"{seconds.mean / width:.3g}"]
+        paper = [
+            theirs("metrics", results.env, name, step, quantity).mean
+            for quantity in ("env_steps", "minutes")
+        ]
+        lines.append((name, cells[0], short(paper[0]), cells[1], short(paper[1])))
+    return Table(head, tuple(lines))
+
+
+def _only(runs: Experiments) -> Recorded:
+    (recorded,) = runs.values()
+    return recorded
+
+
+def _chosen(found: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]:
+    """The curves of these contenders, in that order."""
+    chosen = [found[name] for name in names if name in found]
+    if not chosen:
+        raise ValueError(f"nothing of {', '.join(names)} was recorded")
+    return chosen
+
+
+def _picture(name: str, caption: str) -> str:
+    return f"![{caption}]({name}.png)\n\n*{caption}.*\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

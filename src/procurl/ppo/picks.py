@@ -1,0 +1,94 @@
+"""Which tasks were played, in the order in which their episodes ended.
+
+Noted on the device, so that training never waits; fetched at evaluations and checkpoints.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.arrays import Array
+
+Ids = NDArray[np.int64]
+FETCHED_AT_LEAST = 4096  # columns, so that few sizes are compiled
+
+
+class Noted(NamedTuple):
+    """What the device holds."""
+
+    tasks: Array  # [w, c] int32
+    count: Array  # [w] int32, how many of them are valid
+
+
+class PickLog:
+    """The picks of w runs since they were last taken out.
+
+    Args:
+        runs: w.
+        steps: training steps per update, the most episodes that may end in one.
+        updates: that fit on the device; more are fetched in between.
+    """
+
+    def __init__(self, runs: int, steps: int, updates: int) -> None:
+        self._updates = updates
+        self._since_fetched = 0
+        self._noted = Noted(
+            jnp.zeros((runs, steps * updates), dtype=jnp.int32), jnp.zeros(runs, dtype=jnp.int32)
+        )
+        self._fetched: list[Ids] = [np.zeros(0, dtype=np.int64)] * runs
+
+    def note(self, dones: Array, tasks: Array, alive: Array) -> None:
+        """Add the episodes that ended in one update.
+
+        Args:
+            dones: [w, T, b] bool.
+            tasks: [w, T, b] int32.
+            alive: [w] bool, runs that are not play on but do not count.
+        """
+        if self._since_fetched == self._updates:
+            self._fetch()
+        self._noted = _note(self._noted, dones, tasks, alive)
+        self._since_fetched += 1
+
+    def held(self) -> list[Ids]:
+        """[w] the picks of each run so far, which stay."""
+        self._fetch()
+        return self._fetched
+
+    def take(self) -> list[Ids]:
+        """[w] the picks of each run so far, which are taken out."""
+        held = self.held()
+        self._fetched = [ids[:0] for ids in held]
+        return held
+
+    def put_back(self, picks: Sequence[Ids]) -> None:
+        """Go on from `picks`, as `held` gave them."""
+        self._noted = self._noted._replace(count=jnp.zeros_like(self._noted.count))
+        self._since_fetched = 0
+        self._fetched = [np.asarray(ids, dtype=np.int64) for ids in picks]
+
+    def _fetch(self) -> None:
+        if self._since_fetched == 0:
+            return
+        counts = np.asarray(self._noted.count)
+        columns = max(FETCHED_AT_LEAST, 1 << int(counts.max(initial=1)).bit_length())
+        tasks = np.asarray(self._noted.tasks[:, :columns])
+        new = [row[:count].astype(np.int64) for row, count in zip(tasks, counts, strict=True)]
+        both = zip(self._fetched, new, strict=True)
+        self.put_back([np.concatenate(pair) for pair in both])
+
+
+@partial(jax.jit, donate_argnames="noted")
+def _note(noted: Noted, dones: Array, tasks: Array, alive: Array) -> Noted:
+    def one(held: Array, count: Array, dones: Array, tasks: Array, alive: Array) -> Any:
+        ended = dones.reshape(-1) & alive
+        place = jnp.where(ended, count + jnp.cumsum(ended) - 1, held.size)  # the end: dropped
+        after = held.at[place].set(tasks.reshape(-1), mode="drop")
+        return after, count + jnp.sum(ended, dtype=jnp.int32)
+
+    return Noted(*jax.vmap(one)(*noted, dones, tasks, alive))

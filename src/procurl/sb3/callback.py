@@ -1,0 +1,244 @@
+"""A curriculum for any algorithm of Stable-Baselines3, as a callback."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecNormalize
+
+from procurl.checks import require_whole
+from procurl.curriculum import Curriculum
+from procurl.sb3.critic import ValueFunction
+from procurl.sb3.eval_env import Given
+from procurl.sb3.random_state import restore_random_state
+from procurl.sb3.saving import Saved, read_run, restore_episodes, restore_progress, write_run
+from procurl.sb3.scores import Ended
+from procurl.sb3.seeds import episode_seed
+from procurl.sb3.teacher import Teacher, TeacherSettings
+from procurl.sb3.workers import Ids
+from procurl.strategies.strategy import Strategy
+
+
+class CurriculumCallback(BaseCallback):
+    """Lets a strategy choose the tasks that an algorithm trains on.
+
+    >>> from procurl import TaskEnv, TaskPool, make_strategy
+    >>> env = TaskEnv(MyEnv(), TaskPool(contexts))  # doctest: +SKIP
+    >>> callback = CurriculumCallback(make_strategy("procurl-val", beta=20))
+    >>> PPO("MlpPolicy", env).learn(1_000_000, callback=callback)  # doctest: +SKIP
+
+    After each policy update the strategy is told what it needs to know, and each environment gets
+    the ids of the tasks that it plays until the next one. The episodes that train are never touched
+    from outside.
+
+    Args:
+        strategy: from `make_strategy`, or your own.
+        seed: of the teacher's random numbers; None takes the model's, or 0 if it has none.
+        value_fn: in place of the algorithm's critic: m observations, as the policy sees them, to m
+            values.
+        eval_env: for rollouts on the pool: an environment, a vector environment, or a function that
+            makes an environment. None builds one like that which trains, if `gymnasium.make` can.
+        reset_samples: where resets are random, how many initial observations of each task the
+            critic's value is averaged over.
+        refresh_every: training steps between refreshes, at least; None is every update of an
+            on-policy algorithm, and 1,000 steps for others. A strategy's own interval, `n_pos`, is
+            kept to as well.
+        tasks_per_refresh: for very large pools: ask the critic about so many tasks at a time, in
+            turn; None asks about all.
+        horizon: most steps of an episode. It bounds what the first rollouts may cost, for
+            strategies with a budget; without it they are made as soon as they are due.
+        save_to: a folder in which the run is saved while it goes on, see `save`.
+        save_every: training steps between that, at least.
+        verbose: as for every callback.
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        *,
+        seed: int | None = None,
+        value_fn: ValueFunction | None = None,
+        eval_env: Given | None = None,
+        reset_samples: int = 1,
+        refresh_every: int | None = None,
+        tasks_per_refresh: int | None = None,
+        horizon: int | None = None,
+        save_to: str | PathLike[str] | None = None,
+        save_every: int = 50_000,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(verbose)
+        self.settings = TeacherSettings(
+            strategy,
+            seed,
+            value_fn,
+            eval_env,
+            reset_samples,
+            refresh_every,
+            tasks_per_refresh,
+            horizon,
+        )
+        self.settings.check()
+        require_whole("save_every", save_every, at_least=1)
+        self.save_to = save_to
+        self.save_every = save_every
+        self.model_file: Path | None = None  # the model that belongs to what was loaded
+        self.picks: list[Ids] | None = None  # of all episodes that ended, where a list is put here
+        self._teacher: Teacher | None = None
+        self._ended: list[Ended] = []  # in the rollout that is being collected
+        self._rollout_step = 0
+        self._saved_at = 0  # training steps at the last save
+        self._saved: Saved | None = None  # what was loaded and not yet taken up
+
+    @property
+    def teacher(self) -> Teacher:
+        """What is behind the curriculum; there from the start of `learn`."""
+        if self._teacher is None:
+            raise RuntimeError("there is no curriculum yet: it begins when model.learn is called")
+        return self._teacher
+
+    @property
+    def curriculum(self) -> Curriculum:
+        """What decides; there from the start of `learn`."""
+        return self.teacher.curriculum
+
+    @property
+    def teacher_steps(self) -> int:
+        """Environment steps that rollouts on the pool have taken."""
+        return self.teacher.teacher_steps
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the model and the state of the curriculum, to go on from there with `load`.
+
+        Call it after `learn`, or let `save_to` do it meanwhile, between two rollouts.
+        """
+        write_run(Path(folder), self.teacher)
+
+    def load(self, folder: str | PathLike[str]) -> Self:
+        """Go on from a folder by `save`, given the same strategy and pool.
+
+        >>> callback = CurriculumCallback(strategy).load("runs/mine")  # doctest: +SKIP
+        >>> model = PPO.load(callback.model_file, env=env)  # doctest: +SKIP
+        >>> model.learn(500_000, callback, reset_num_timesteps=False)  # doctest: +SKIP
+        """
+        saved = read_run(Path(folder))
+        self.resume_from(saved)
+        self.model_file = Path(folder) / saved.meta["model"]
+        return self
+
+    def resume_from(self, saved: Saved) -> None:
+        """Go on from a saved state when `learn` is called."""
+        if self._teacher is not None:
+            raise RuntimeError("this callback has begun already: load into a new one")
+        self._saved = saved
+
+    def collect(self) -> None:
+        """Take over the training episodes that have ended."""
+        tasks = self.teacher.collect()
+        if self.picks is not None:
+            self.picks += tasks
+
+    def _on_training_start(self) -> None:
+        before, env = self._teacher, self.training_env
+        if before is not None and self.num_timesteps < before.curriculum.step:
+            raise ValueError(
+                f"the model begins anew at step {self.num_timesteps}, but this callback's "
+                f"curriculum is at step {before.curriculum.step:.0f}: pass "
+                "reset_num_timesteps=False to go on, or make a new CurriculumCallback"
+            )
+        new_env = before is None or before.workers.env is not env
+        if new_env:
+            self._teacher = Teacher(self.settings, self.model, env, before)
+        if self._saved is not None:
+            self._take_up(self._saved)
+            return
+        if new_env:
+            self.teacher.look()
+        if new_env or self.num_timesteps == 0:  # else the episodes go on where they were
+            self._begin_episodes(episode_seed(self.model))
+
+    def _take_up(self, saved: Saved) -> None:
+        """Go on from what was saved: the curriculum, the episodes, all random numbers."""
+        teacher = self.teacher
+        restore_progress(saved, teacher)
+        if saved.starts is None:
+            teacher.look()
+        if not restore_episodes(saved, teacher):
+            # Tasks for episodes that begin anew come on top: the curriculum goes on as it would
+            # have without them.
+            before, next_round = teacher.curriculum.state_dict(), teacher.next_round
+            self._begin_episodes(saved.meta["episode_seed"])
+            teacher.curriculum.load_state_dict(before)
+            teacher.next_round = next_round
+        restore_random_state(saved.random)
+        self._saved, self._saved_at = None, self.num_timesteps
+
+    def _begin_episodes(self, seed: int) -> None:
+        """Begin every episode anew, on the teacher's tasks.
+
+        The model's first reset was over before the callback came, so its observations are replaced.
+        """
+        teacher, env = self.teacher, self.training_env
+        env.seed(seed)
+        teacher.push(self.num_timesteps)
+        model: Any = self.model
+        model._last_obs = env.reset()
+        model._last_episode_starts = np.ones(env.num_envs, dtype=bool)
+        if isinstance(normalised := model.get_vec_normalize_env(), VecNormalize):
+            model._last_original_obs = normalised.get_original_obs()
+        teacher.workers.collect()
+        if teacher.scores is not None:
+            teacher.scores.forget_open()
+
+    def _on_rollout_start(self) -> None:
+        self._ended, self._rollout_step = [], 0
+        if self.save_to is not None and self.num_timesteps - self._saved_at >= self.save_every:
+            self.save(self.save_to)
+            self._saved_at = self.num_timesteps
+        # The critic is new here: the rollout before it ended before the policy was updated.
+        if self.teacher.on_policy:
+            self._round()
+
+    def _on_step(self) -> bool:
+        if self.teacher.scores is not None:
+            for env in np.flatnonzero(self.locals["dones"]):
+                task = _task_of(self.locals["infos"][env])
+                self._ended.append(Ended(self._rollout_step, int(env), task))
+            self._rollout_step += 1
+        # Off-policy algorithms begin a rollout at every step, or only with an episode.
+        if not self.teacher.on_policy and self.num_timesteps >= self.teacher.next_round:
+            self._round()
+        return True
+
+    def _on_rollout_end(self) -> None:
+        if self.teacher.scores is not None:
+            advantages = self.model.rollout_buffer.advantages  # type: ignore[attr-defined]
+            scores = self.teacher.strategy.transition_score(advantages)
+            self.teacher.scores.add(scores, self._ended)
+
+    def _round(self) -> None:
+        """Tell the strategy what is new, where due, and hand out the next tasks."""
+        self.collect()
+        if self.teacher.due(self.num_timesteps):
+            self.teacher.refresh(self.num_timesteps)
+            self._log()
+        self.teacher.push(self.num_timesteps)
+
+    def _log(self) -> None:
+        metrics = self.curriculum.metrics()
+        self.logger.record("curriculum/entropy", metrics.entropy)
+        self.logger.record("curriculum/effective_tasks", metrics.effective_tasks)
+        if metrics.mean_success is not None:
+            self.logger.record("curriculum/mean_success", metrics.mean_success)
+        self.logger.record("curriculum/teacher_steps", self.teacher_steps)
+
+
+def _task_of(info: dict[str, Any]) -> int:
+    if "task" not in info:
+        raise ValueError(
+            "info['task'] is missing, where TaskEnv tells which task was played: a wrapper around "
+            "it must hand its info on"
+        )
+    return int(info["task"])

@@ -1,0 +1,110 @@
+"""How well a policy does on every task of a pool, each weighing the same."""
+
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.vec_env import VecEnv
+
+from procurl.checks import require_whole
+from procurl.envs.task_env import TaskEnv
+from procurl.pool import TaskPool
+from procurl.sb3.episodes import play
+from procurl.sb3.eval_env import Given, require_same_spaces, seen_alike, vec_env_of
+from procurl.sb3.workers import Workers
+
+
+class PoolEvaluation(NamedTuple):
+    """What a policy achieves on m tasks."""
+
+    tasks: NDArray[np.int64]  # [m] ids
+    returns: NDArray[np.float64]  # [m] undiscounted, the mean over the task's episodes
+    success: NDArray[np.float64]  # [m] share of episodes, NaN where the environment does not say
+    steps: int  # of the environments, in all episodes together
+
+    @property
+    def performance(self) -> float:
+        """The mean return, every task weighing the same."""
+        return float(self.returns.mean())
+
+
+def evaluate_pool(
+    model: BaseAlgorithm,
+    env: Given,
+    pool: TaskPool,
+    *,
+    episodes: int = 1,
+    deterministic: bool = True,
+    tasks: Any = None,
+    seed: int = 0,
+) -> PoolEvaluation:
+    """Play every task of `pool` with the model's policy, many environments at a time.
+
+    Args:
+        model: of Stable-Baselines3, or of a package like it.
+        env: an environment, a vector environment of `TaskEnv`s, or a function that makes an
+            environment, which is called several times; never the one that the model trains in.
+            `TaskEnv` is put around an environment that is none.
+        pool: the tasks.
+        episodes: per task.
+        deterministic: whether the policy does its likeliest.
+        tasks: ids [m] of the tasks to play; None plays all.
+        seed: of the environments.
+    """
+    require_whole("episodes", episodes, at_least=1)
+    training = model.get_env()
+    played_in = seen_alike(with_tasks(env, pool, "env"), training)
+    if training is not None and played_in.unwrapped is training.unwrapped:
+        raise ValueError(
+            "env must be another environment than the model's: "
+            "evaluations would break off the training episodes"
+        )
+    require_same_spaces(played_in, model, "env")
+    workers = Workers(played_in)
+    workers.require_pool(pool, "env")
+    return evaluate(
+        model, workers, episodes=episodes, deterministic=deterministic, tasks=tasks, seed=seed
+    )
+
+
+def evaluate(
+    model: BaseAlgorithm,
+    workers: Workers,
+    *,
+    episodes: int = 1,
+    deterministic: bool = True,
+    tasks: Any = None,
+    seed: int = 0,
+) -> PoolEvaluation:
+    """`evaluate_pool` in environments that were checked before."""
+    n = len(workers.pool)
+    ids = np.arange(n) if tasks is None else np.asarray(tasks)
+    if ids.ndim != 1 or not ids.size or not np.isin(ids, np.arange(n)).all():
+        raise ValueError(f"tasks must be ids from 0 to {n - 1}, at least one, got {tasks!r}")
+    found = play(model, workers, np.repeat(ids, episodes), deterministic=deterministic, seed=seed)
+    return PoolEvaluation(
+        ids,
+        found.returns.reshape(-1, episodes).mean(axis=1),
+        found.success.reshape(-1, episodes).mean(axis=1),
+        found.steps,
+    )
+
+
+def with_tasks(env: Given, pool: TaskPool, argument: str = "eval_env") -> VecEnv:
+    """What a user hands over for evaluations as a vector environment that plays tasks of `pool`."""
+    if isinstance(env, VecEnv):
+        return env
+    if isinstance(env, gymnasium.Env):
+        return vec_env_of(_task_env(env, pool), argument)
+    return vec_env_of((lambda: _task_env(env(), pool)) if callable(env) else env, argument)
+
+
+def _task_env(env: gymnasium.Env[Any, Any], pool: TaskPool) -> gymnasium.Env[Any, Any]:
+    inside: Any = env
+    while isinstance(inside, gymnasium.Wrapper):
+        if isinstance(inside, TaskEnv):
+            return env
+        inside = inside.env
+    return TaskEnv(env, pool)

@@ -1,0 +1,206 @@
+"""The teacher of a run: what a curriculum is told of a student in Stable-Baselines3, and when."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.vec_env import VecEnv
+
+from procurl.checks import require_whole
+from procurl.curriculum import Curriculum
+from procurl.evidence import Evidence
+from procurl.sb3.critic import ValueFunction, critic_of
+from procurl.sb3.eval_env import Given, built_again, require_same_spaces, seen_alike, vec_env_of
+from procurl.sb3.observations import view_of
+from procurl.sb3.scores import EpisodeScores
+from procurl.sb3.seeds import seed_of
+from procurl.sb3.student import PoolValues, roll_out
+from procurl.sb3.workers import Ids, Workers
+from procurl.strategies.strategy import Strategy
+
+OFF_POLICY_INTERVAL = 1_000  # training steps between rounds, where every step is an update
+
+
+@dataclass(frozen=True)
+class TeacherSettings:
+    """What a user may set; see `CurriculumCallback` for what each does."""
+
+    strategy: Strategy
+    seed: int | None = None
+    value_fn: ValueFunction | None = None
+    eval_env: Given | None = None
+    reset_samples: int = 1
+    refresh_every: int | None = None
+    tasks_per_refresh: int | None = None
+    horizon: int | None = None
+
+    def check(self) -> None:
+        """Raise on a setting of the wrong kind or out of range."""
+        if not isinstance(self.strategy, Strategy):
+            raise TypeError(
+                f"strategy must be a Strategy, as of make_strategy, got {self.strategy!r}"
+            )
+        self.strategy.check()
+        if self.value_fn is not None and not callable(self.value_fn):
+            raise TypeError(f"value_fn must be a function of observations, got {self.value_fn!r}")
+        require_whole("reset_samples", self.reset_samples, at_least=1)
+        for name in ("refresh_every", "tasks_per_refresh", "horizon"):
+            if getattr(self, name) is not None:
+                require_whole(name, getattr(self, name), at_least=1)
+
+
+class Teacher:
+    """A curriculum over the tasks that a model's environments play.
+
+    Making one finds out what the model and its environments offer, and refuses what cannot work.
+
+    Args:
+        settings: the user's.
+        model: the student.
+        env: its environments.
+        before: of the same run in other environments, whose curriculum goes on.
+    """
+
+    def __init__(
+        self,
+        settings: TeacherSettings,
+        model: BaseAlgorithm,
+        env: VecEnv,
+        before: "Teacher | None" = None,
+    ) -> None:
+        self.settings = settings
+        self.model = model
+        self.workers = Workers(env)
+        if before is None:
+            self.seed = settings.seed if settings.seed is not None else model.seed or 0
+            self.curriculum = Curriculum(settings.strategy, self.workers.pool, seed=self.seed)
+        else:
+            self.seed, self.curriculum = before.seed, before.curriculum
+        self.workers.require_pool(self.curriculum.pool, "env")
+        self.strategy = self.curriculum.strategy
+        n = len(self.workers.pool)
+        self.values = self._pool_values(n) if "values" in self.strategy.uses else None
+        self.scores = self._episode_scores(n) if "score" in self.strategy.uses else None
+        self.plan = self.strategy.rollout_plan()
+        self.eval_workers = None if self.plan is None else self._workers_for_rollouts()
+        episodes = 0 if self.plan is None else n * self.plan.episodes
+        self.cost = episodes * (settings.horizon or 0)  # steps that the next rollouts may take
+        self.teacher_steps: int = before.teacher_steps if before else 0  # that rollouts have taken
+        self.refreshed_at: int = before.refreshed_at if before else 0  # training steps
+        self.next_round = 0  # training steps at which tasks are pushed again
+        self.tasks: list[Ids] = []  # of episodes that the strategy has not been told of
+        self.returns: list[NDArray[np.float64]] = []  # theirs
+
+    @property
+    def on_policy(self) -> bool:
+        """Whether the model collects rollouts of a fixed length between its updates."""
+        return isinstance(self.model, OnPolicyAlgorithm)
+
+    def look(self) -> None:
+        """See how every task begins, where the critic is asked about it; breaks episodes."""
+        if self.values is not None:
+            self.values.look(self.workers.env, "values" in self.strategy.needs)
+
+    def collect(self) -> list[Ids]:
+        """Take over the training episodes that have ended; their tasks."""
+        found = self.workers.collect()
+        if {"wins", "losses", "played"} & set(self.strategy.uses) and self.scores is None:
+            self.tasks += [played.tasks for played in found]
+            self.returns += [played.returns for played in found]
+        return [played.tasks for played in found]
+
+    def push(self, step: int) -> None:
+        """Hand out as many tasks as may begin until the next round; what was left is dropped."""
+        b = self.workers.n_envs
+        if self.on_policy:
+            steps = self.model.n_steps  # type: ignore[attr-defined]
+        else:
+            interval = self.settings.refresh_every or OFF_POLICY_INTERVAL
+            self.next_round = step + interval
+            steps = -(-interval // b)
+        self.workers.push(self.curriculum.next(b * (steps + 1)).reshape(b, steps + 1))
+
+    def due(self, step: int) -> bool:
+        """Whether the strategy is to be told what is new; never before the first update."""
+        if not self.strategy.uses or getattr(self.model, "_n_updates", 1) == 0:
+            return False
+        waited = step - self.refreshed_at >= (self.settings.refresh_every or 0)
+        due = self.strategy.due(step, self.refreshed_at, self.teacher_steps, self.cost)
+        return waited and bool(due)
+
+    def refresh(self, step: int) -> None:
+        """New evidence for the strategy, from the critic, rollouts and training episodes."""
+        fields: dict[str, Any] = {}
+        if self.values is not None:
+            fields["values"] = self.values.refresh(self.workers.env)
+        fields |= self._training_evidence(fields.get("values"))
+        if self.plan is not None and self.eval_workers is not None:
+            seed = seed_of(self.seed, step)
+            found, episodes = roll_out(self.model, self.eval_workers, self.plan, seed)
+            fields |= found
+            self.teacher_steps += episodes.steps
+            self.cost = episodes.steps
+        used = {name: field for name, field in fields.items() if name in self.strategy.uses}
+        self.curriculum.observe(Evidence(step=step, **used))
+        self.refreshed_at = step
+        self.tasks, self.returns = [], []
+        if self.scores is not None:
+            self.scores.forget_played()
+
+    def _training_evidence(self, values: Any) -> dict[str, Any]:
+        """What the training episodes since the last refresh have shown."""
+        if self.scores is not None:
+            return {"score": self.scores.score, "played": self.scores.played}
+        n = len(self.curriculum.pool)
+        tasks = np.concatenate([*self.tasks, np.zeros(0, dtype=np.int64)])
+        returns = np.concatenate([*self.returns, np.zeros(0)])
+        wins, losses = self.strategy.outcomes(returns, values)
+        return {
+            "wins": np.bincount(tasks, wins, n),
+            "losses": np.bincount(tasks, losses, n),
+            "played": np.bincount(tasks, minlength=n),
+        }
+
+    def _pool_values(self, n: int) -> PoolValues | None:
+        value_fn = self.settings.value_fn or critic_of(self.model)
+        if value_fn is None:
+            if "values" not in self.strategy.needs:
+                return None
+            raise ValueError(
+                f"no critic is known for {type(self.model).__name__}, and the strategy goes by it: "
+                "hand one over as value_fn (observations in, values out), or take a strategy that "
+                "needs none, such as procurl-env or procurl-out"
+            )
+        view_of(self.workers.env)  # raises where a wrapper is not known
+        settings = self.settings
+        return PoolValues(value_fn, n, settings.reset_samples, settings.tasks_per_refresh)
+
+    def _episode_scores(self, n: int) -> EpisodeScores:
+        if not hasattr(self.model, "rollout_buffer"):
+            raise ValueError(
+                f"{type(self.strategy).__name__} goes by the advantages in a rollout buffer, and "
+                f"{type(self.model).__name__} has none: take an on-policy algorithm, such as PPO "
+                "or A2C, or another strategy"
+            )
+        return EpisodeScores(n, self.workers.n_envs)
+
+    def _workers_for_rollouts(self) -> Workers:
+        env, given = self.workers.env, self.settings.eval_env
+        second = built_again(env) if given is None else vec_env_of(given)
+        return second_workers(seen_alike(second, env), self.workers)
+
+
+def second_workers(env: VecEnv, training: Workers) -> Workers:
+    """`env` for rollouts or evaluations beside training; raises where it does not fit."""
+    if env.unwrapped is training.env.unwrapped:
+        raise ValueError(
+            "eval_env must be another environment than the model's: "
+            "its training episodes would be broken off"
+        )
+    require_same_spaces(env, training.env)
+    workers = Workers(env, "eval_env")
+    workers.require_pool(training.pool, "eval_env")
+    return workers

@@ -1,0 +1,65 @@
+"""A trainer that only counts: what a sweep does around it can be seen without any learning."""
+
+import numpy as np
+
+from procurl import TaskPool
+from procurl.experiments.plans import Batch, Contender, Experiment, Job
+from procurl.experiments.results import Measured
+from procurl.experiments.trainer import Checkpoint
+
+STEPS_PER_UPDATE = 10
+EVAL_EVERY = 30
+POOL = TaskPool([[0.0], [1.0]])
+BATCH = Batch(Contender("iid"), 4, 2)
+
+
+def job(steps=100, keep_models=False, **experiment):
+    fields = {"env": "corridor", "engine": "jax", "steps": steps, "width": 2} | experiment
+    return Job(Experiment(**fields), POOL, None, keep_models)
+
+
+class CountingTrainer:
+    """Two runs; their performance is the number of updates, and the second stops at step 50."""
+
+    def __init__(self, job, batch):
+        self.identity = {"seeds": list(batch.seeds)}
+        self.width = batch.width
+        self.updates = 0
+        self.measured = [[] for _ in batch.seeds]
+
+    @property
+    def train_steps(self):
+        return self.updates * STEPS_PER_UPDATE
+
+    @property
+    def seconds(self):
+        return 0.5 * self.updates
+
+    @property
+    def stopped_at(self):
+        return [None, 50 if self.train_steps >= 50 else None][: self.width]
+
+    def advance(self):
+        before = self.train_steps // EVAL_EVERY
+        self.updates += 1
+        if self.train_steps // EVAL_EVERY > before:
+            self.evaluate(self.train_steps // EVAL_EVERY * EVAL_EVERY)
+
+    def evaluate(self, step):
+        for run, mine in enumerate(self.measured):
+            numbers = (step, self.train_steps, self.train_steps, float(self.updates + run))
+            picks = np.arange(self.updates, dtype=np.int64)
+            mine.append(Measured(*numbers, None, self.seconds, 0.5, None, picks, None))
+
+    def checkpoint(self):
+        steps = [measured.step for measured in self.measured[0]]
+        return Checkpoint({"updates": self.updates, "steps": steps}, {})
+
+    def restore(self, checkpoint):
+        for step in checkpoint.meta["steps"]:
+            self.updates = step // STEPS_PER_UPDATE
+            self.evaluate(step)
+        self.updates = checkpoint.meta["updates"]
+
+    def save_models(self, run, path, facts):
+        path.with_name(f"{path.name}.txt").write_text(f"{facts['seed']} {self.updates}")

@@ -1,0 +1,351 @@
+"""The store: what was recorded comes back, another experiment is refused, damage is noticed."""
+
+import io
+import math
+import os
+import random
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from procurl import TaskPool
+from procurl.experiments.plans import Experiment, Request
+from procurl.experiments.records import write_csv
+from procurl.experiments.results import Measured, RunId, Snapshot
+from procurl.experiments.store import FILE, open_experiment, read_store
+
+EXPERIMENT = Experiment(env="corridor", engine="sb3", steps=1000, n_envs=2)
+POOL = TaskPool([[0.1], [0.2], [0.9]], names=["length"], features={"hard": [0, 0, 1]})
+VAL, IID = RunId("procurl-val", "beta=5", 0), RunId("iid", "", 1)
+
+
+def measured(step=100, performance=0.5, picks=(2, 0, 2), test=None, success=True):
+    estimate = np.array([0.1, 0.2, 0.3], np.float32) if success else None
+    snapshot = Snapshot(
+        np.arange(3), np.full(3, 1 / 3, np.float32), estimate, np.array([0, 1, 1], np.float32)
+    )
+    mean_success = 0.2 if success else None
+    scalars = (step, step + 24, 3 * step, performance, test, 0.12345, 1.1, mean_success)
+    return Measured(*scalars, np.array(picks, dtype=np.int64), snapshot)
+
+
+def filled(folder):
+    """A store with two runs, one finished and one stopped."""
+    with open_experiment(folder, EXPERIMENT, POOL, command="procurl compare") as store:
+        for run in (VAL, IID):
+            store.begin(run)
+            store.add(run, measured(100), measured(200, performance=1 / 3, picks=()))
+        store.finish(VAL)
+        store.finish(IID, stopped_at=150)
+    return folder
+
+
+def same(one, other):
+    """Whether two evaluations are equal, arrays and all."""
+    return str(one._replace(snapshot=None)) == str(other._replace(snapshot=None)) and all(
+        (a is None and b is None) or (a.dtype == b.dtype and np.array_equal(a, b))
+        for a, b in zip(one.snapshot, other.snapshot, strict=True)
+    )
+
+
+def everything(folder):
+    """All that can be read of a store, as text."""
+    with read_store(folder) as store:
+        results = store.results()
+        details = [str(results.detail(run)) for run in results.runs]
+        rows = list(store.rows())
+    pool = (results.pool.fingerprint, str(results.pool.features))
+    plain = (results.runs, dict(results.evaluations), dict(results.stopped), results.steps)
+    return str((plain, details, rows, pool, dict(results.facts)))
+
+
+def read_or_refused(folder):
+    """All that can be read of a store, or the error instead."""
+    try:
+        return everything(folder)
+    except (ValueError, OSError) as error:
+        return str(error)
+
+
+def test_what_was_recorded_comes_back(tmp_path):
+    with read_store(filled(tmp_path)) as store:
+        results = store.results()
+        assert store.finished() == {VAL, IID}
+    assert (results.env, results.engine, results.steps, results.n_envs) == (
+        "corridor",
+        "sb3",
+        1000,
+        2,
+    )
+    assert results.runs == [VAL, IID]
+    assert results.stopped == {IID: 150}
+    assert results.pool.fingerprint == POOL.fingerprint
+    assert results.pool.features["hard"].tolist() == [0, 0, 1]
+    assert [m.step for m in results.evaluations[VAL]] == [100, 200]
+    assert results.evaluations[VAL][1].performance == 1 / 3
+    assert results.evaluations[VAL][0].picks.size == 0
+    detail = results.detail(VAL)
+    assert same(detail[0], measured(100))
+    assert same(detail[1], measured(200, performance=1 / 3, picks=()))
+    assert results.facts["command"] == "procurl compare"
+    assert results.facts["versions"]["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        TaskPool.from_seeds([5, 3], features={"hard": [0.5, 1]}),
+        TaskPool([{"level": "maze"}, {"level": "cave"}], labels=["m", "c"]),
+        TaskPool(np.array([[1.0, 2.0], [3.0, 4.0]])),
+    ],
+    ids=["seeds", "objects", "contexts"],
+)
+def test_every_kind_of_pool_comes_back(tmp_path, pool):
+    open_experiment(tmp_path, EXPERIMENT, pool).close()
+    with read_store(tmp_path) as store:
+        back = store.results().pool
+    assert back.fingerprint == pool.fingerprint
+    assert (back.labels, back.names, list(back.features)) == (
+        pool.labels,
+        pool.names,
+        list(pool.features),
+    )
+
+
+def test_tasks_that_json_cannot_express_come_back_as_their_description(tmp_path):
+    open_experiment(tmp_path, EXPERIMENT, TaskPool.from_objects([{1, 2}, {3}])).close()
+    with read_store(tmp_path) as store:
+        assert store.results().pool[1] == "{3}"
+
+
+def test_adding_again_changes_nothing(tmp_path):
+    before = everything(filled(tmp_path))
+    with open_experiment(tmp_path, EXPERIMENT, POOL, command="again") as store:
+        store.begin(VAL)
+        store.add(VAL, measured(100), measured(200, performance=1 / 3, picks=()))
+    with read_store(tmp_path) as store:
+        results = store.results()
+    assert results.facts["commands"] == ("procurl compare", "again")
+    assert before.partition("'command'")[0] == everything(tmp_path).partition("'command'")[0]
+
+
+def test_a_run_that_starts_again_can_be_forgotten(tmp_path):
+    with open_experiment(filled(tmp_path), EXPERIMENT, POOL) as store:
+        store.forget(VAL)
+        assert store.finished() == {IID}
+        store.add(VAL, measured(300))
+        assert [m.step for m in store.results().evaluations[VAL]] == [300]
+
+
+def test_what_was_written_together_is_there_or_not_together(tmp_path):
+    def begin_and_fail(store):
+        with store.together():
+            store.begin(VAL)
+            store.add(VAL, measured())
+            raise KeyError("something else went wrong")
+
+    with open_experiment(tmp_path, EXPERIMENT, POOL) as store:
+        with pytest.raises(KeyError):
+            begin_and_fail(store)
+        assert store.results().runs == []
+        store.begin(IID)
+        store.add(IID, measured())
+        assert store.results().runs == [IID]
+
+
+def test_names_of_a_users_own_are_kept_as_they_are(tmp_path):
+    mine = [RunId("my: strategy, <b>", "fast & loose", 7), RunId("my", " strategy, <b>", 0)]
+    with open_experiment(tmp_path, EXPERIMENT, POOL) as store:
+        for run in mine:
+            store.begin(run)
+            store.add(run, measured())
+        assert store.results().runs == mine
+
+
+def test_numbers_that_are_not_finite_are_kept(tmp_path):
+    with open_experiment(tmp_path, EXPERIMENT, POOL) as store:
+        store.begin(IID)
+        odd = measured(performance=math.nan, test=math.inf, success=False)
+        store.add(IID, odd._replace(entropy=-math.inf, mean_success=math.nan))
+        back = store.results().evaluations[IID][0]
+    assert math.isnan(back.performance)
+    assert (back.test_performance, back.entropy) == (math.inf, -math.inf)
+    assert back.mean_success is not None
+    assert math.isnan(back.mean_success)
+
+
+def test_rows_are_those_asked_for_by_contender_seed_and_step(tmp_path):
+    request = Request({"iid": 1, "easy": 2})
+    with open_experiment(tmp_path, EXPERIMENT, POOL, request) as store:
+        for run in (RunId("easy", "", 1), RunId("iid", "", 0), RunId("easy", "", 0)):
+            store.begin(run)
+            store.add(run, measured(200), measured(100, test=0.25))
+        file = io.StringIO()
+        write_csv(store.rows(), file)
+    assert file.getvalue().splitlines()[1:] == [
+        "corridor,iid,,sb3,0,100,0.5,0.25,124,300,0.123",
+        "corridor,iid,,sb3,0,200,0.5,,224,600,0.123",
+        "corridor,easy,,sb3,0,100,0.5,0.25,124,300,0.123",
+        "corridor,easy,,sb3,0,200,0.5,,224,600,0.123",
+        "corridor,easy,,sb3,1,100,0.5,0.25,124,300,0.123",
+        "corridor,easy,,sb3,1,200,0.5,,224,600,0.123",
+    ]
+
+
+def test_seeds_beyond_those_asked_for_wait_until_they_are(tmp_path):
+    with open_experiment(tmp_path, EXPERIMENT, POOL, Request({"iid": 1})) as store:
+        for seed in range(2):
+            store.begin(RunId("iid", "", seed), padding=seed > 0)
+            store.add(RunId("iid", "", seed), measured())
+        assert [run.seed for run in store.results().runs] == [0]
+        store.ask(Request({"iid": 2}))
+        assert [run.seed for run in store.results().runs] == [0, 1]
+
+
+def test_a_directory_is_extended_and_nothing_is_taken_back(tmp_path):
+    open_experiment(tmp_path, EXPERIMENT, POOL, Request({"iid": 4})).close()
+    with open_experiment(tmp_path, EXPERIMENT, POOL, Request({"iid": 2, "easy": 8})) as store:
+        assert store.request.seeds == {"iid": 4, "easy": 8}
+
+
+def test_the_width_is_that_of_the_first_time(tmp_path):
+    open_experiment(tmp_path, replace(EXPERIMENT, width=4), POOL).close()
+    with open_experiment(tmp_path, replace(EXPERIMENT, width=8), POOL) as store:
+        assert store.experiment.width == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 2000}, "steps is 1000, not 2000"),
+        ({"env": "pointmass-d"}, "env is 'corridor', not 'pointmass-d'"),
+        ({"n_envs": 4}, "n_envs is 2, not 4"),
+        ({"device": "gpu"}, "device is 'cpu', not 'gpu'"),
+        ({"student": {"gamma": 0.9}}, "student is None, not {'gamma': 0.9}"),
+    ],
+)
+def test_another_experiment_is_refused_and_nothing_changes(tmp_path, change, message):
+    before = everything(filled(tmp_path))
+    with pytest.raises(ValueError, match=message):
+        open_experiment(tmp_path, replace(EXPERIMENT, **change), POOL)
+    assert everything(tmp_path) == before
+
+
+def test_another_pool_is_refused(tmp_path):
+    filled(tmp_path)
+    with pytest.raises(ValueError, match="holds another experiment: pool_hash is"):
+        open_experiment(tmp_path, EXPERIMENT, TaskPool([[0.5]]))
+
+
+def test_a_directory_without_a_store_is_named(tmp_path):
+    with pytest.raises(ValueError, match="holds no experiment: there is no results.sqlite in it"):
+        read_store(tmp_path)
+
+
+def test_a_run_that_was_not_begun_is_refused(tmp_path):
+    with (
+        open_experiment(tmp_path, EXPERIMENT, POOL) as store,
+        pytest.raises(ValueError, match="was not begun"),
+    ):
+        store.add(VAL, measured())
+
+
+def test_two_writers_lose_nothing(tmp_path):
+    with (
+        open_experiment(tmp_path, EXPERIMENT, POOL) as one,
+        open_experiment(tmp_path, EXPERIMENT, POOL) as other,
+    ):
+        for store, run in ((one, VAL), (other, IID), (one, VAL), (other, IID)):
+            store.begin(run)
+            store.add(run, measured())
+        assert one.results().runs == other.results().runs == [VAL, IID]
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 4096, 5000, -4096, -1])
+def test_a_truncated_store_is_refused_by_name(tmp_path, size):
+    path = filled(tmp_path) / FILE
+    content = path.read_bytes()
+    path.write_bytes(content[:size])
+    with pytest.raises(ValueError, match=f"{path} is damaged: .* run the same command again"):
+        everything(tmp_path)
+    with pytest.raises(ValueError, match="is damaged"), open_experiment(tmp_path, EXPERIMENT, POOL):
+        pass
+
+
+def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path):
+    """At 300 random places: either an error that names the file, or all is as it was."""
+    rng = random.Random(1)
+    path = filled(tmp_path / "whole") / FILE
+    content, before = path.read_bytes(), everything(path.parent)
+    used = [place for place, byte in enumerate(content) if byte]
+    noticed = 0
+    for _ in range(300):
+        broken = bytearray(content)
+        broken[rng.choice(used)] ^= 1 << rng.randrange(8)
+        shutil.rmtree(tmp_path / "broken", ignore_errors=True)
+        (tmp_path / "broken").mkdir()
+        (tmp_path / "broken" / FILE).write_bytes(broken)
+        read = read_or_refused(tmp_path / "broken")
+        assert read == before or FILE in read
+        noticed += read != before
+    assert noticed > 200
+
+
+@pytest.mark.parametrize("table", ["runs", "evaluations", "details", "contenders", "commands"])
+def test_a_lost_row_is_noticed(tmp_path, table):
+    import sqlite3
+
+    path = filled(tmp_path) / FILE
+    key = {"runs": "id", "contenders": "position", "commands": "id"}.get(table, "run")
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"DELETE FROM {table} WHERE {key} = 0")
+    connection.close()
+    with pytest.raises(ValueError, match=f"{table} has . rows of ."):
+        everything(tmp_path)
+
+
+def test_rows_that_changed_places_are_noticed(tmp_path):
+    import sqlite3
+
+    path = filled(tmp_path) / FILE
+    with sqlite3.connect(path) as connection:
+        for old, new in ((0, 7), (1, 0), (7, 1)):
+            connection.execute("UPDATE evaluations SET run = ? WHERE run = ?", (new, old))
+    connection.close()
+    with pytest.raises(ValueError, match="a row of evaluations was altered"):
+        everything(tmp_path)
+
+
+@contextmanager
+def nobody():
+    """This process without the right to write everywhere, where it has it."""
+    mine = os.geteuid()
+    if mine == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(mine)
+
+
+def test_a_store_where_nothing_can_be_written_is_read_and_not_changed():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        before = everything(filled(folder))
+        folder.chmod(0o555)
+        with nobody():
+            assert everything(folder) == before
+            with pytest.raises(OSError, match="cannot be written to"):
+                open_experiment(folder, EXPERIMENT, POOL)
+        folder.chmod(0o700)
+        assert everything(folder) == before
+
+
+def test_reading_leaves_no_files_behind(tmp_path):
+    everything(filled(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]

@@ -1,0 +1,100 @@
+"""The record of what was played: every episode that ended, in order, whenever it is fetched."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from procurl import make_strategy
+from procurl.ppo.picks import PickLog
+from tests.ppo.toy import CONTEXTS, make_runs
+
+VAL = make_strategy("procurl-val")
+
+
+def as_lists(picks):
+    return [ids.tolist() for ids in picks]
+
+
+def noted(log, dones, tasks, alive=(True, True)):
+    """Note [w][T][b] written as nested lists."""
+    log.note(jnp.asarray(dones, dtype=bool), jnp.asarray(tasks), jnp.asarray(alive))
+
+
+def test_episodes_by_hand():
+    """Two runs, two steps in two environments: by time, then by environment."""
+    log = PickLog(runs=2, steps=4, updates=3)
+    noted(log, [[[0, 1], [1, 1]], [[0, 0], [0, 1]]], [[[5, 6], [7, 8]], [[1, 2], [3, 4]]])
+    noted(log, [[[1, 0], [0, 0]], [[0, 0], [0, 0]]], [[[9, 6], [7, 8]], [[1, 2], [3, 4]]])
+    assert as_lists(log.held()) == [[6, 7, 8, 9], [4]]
+    assert as_lists(log.take()) == [[6, 7, 8, 9], [4]]
+    assert as_lists(log.take()) == [[], []]
+
+
+def test_a_stopped_run_notes_nothing():
+    log = PickLog(runs=2, steps=1, updates=3)
+    noted(log, [[[1]], [[1]]], [[[3]], [[4]]], alive=(False, True))
+    assert as_lists(log.take()) == [[], [4]]
+
+
+def test_more_updates_than_fit_are_fetched_in_between():
+    log = PickLog(runs=1, steps=2, updates=2)
+    for update in range(7):
+        noted(log, [[[1], [1]]], [[[update], [10 + update]]], alive=(True,))
+    assert as_lists(log.take()) == [[x for update in range(7) for x in (update, 10 + update)]]
+
+
+def test_what_is_put_back_comes_before_what_follows():
+    log = PickLog(runs=1, steps=1, updates=2)
+    noted(log, [[[1]]], [[[3]]], alive=(True,))
+    log.put_back([np.array([1, 2])])
+    noted(log, [[[1]]], [[[4]]], alive=(True,))
+    assert as_lists(log.take()) == [[1, 2, 4]]
+
+
+@pytest.mark.parametrize("eval_every", [64, 128, 10**9])
+def test_the_same_is_played_however_often_it_is_evaluated(eval_every):
+    runs, often = make_runs(VAL, eval_every=eval_every), make_runs(VAL, eval_every=64)
+    for _ in range(40):
+        runs.advance()
+        often.advance()
+    for each in (runs, often):
+        each.evaluate(0)
+    for run in range(3):
+        one, other = (
+            np.concatenate([e.picks[run] for e in each.evaluations]) for each in (runs, often)
+        )
+        np.testing.assert_array_equal(one, other)
+        assert len(one) > 40
+        assert set(one.tolist()) <= set(range(len(CONTEXTS)))
+
+
+def test_followed_tasks_show_what_the_evaluation_saw():
+    runs = make_runs(VAL, eval_tasks=np.array([0, 2, 3, 5]), followed=np.array([5, 2]))
+    runs.advance()
+    evaluation = runs.evaluate(0)
+    seen = evaluation.followed
+    assert seen.tasks.tolist() == [5, 2]
+    assert seen.probabilities.shape == seen.success.shape == seen.achieved.shape == (3, 2)
+    whole = make_runs(VAL)
+    whole.advance()
+    everything = whole.evaluate(0).followed
+    np.testing.assert_array_equal(seen.probabilities, everything.probabilities[:, [5, 2]])
+    np.testing.assert_array_equal(seen.success, everything.success[:, [5, 2]])
+    np.testing.assert_allclose(everything.probabilities.sum(axis=1), 1.0, rtol=1e-5)
+
+
+def test_a_strategy_without_an_estimate_shows_none():
+    assert make_runs(make_strategy("iid")).evaluate(0).followed.success is None
+
+
+def test_only_evaluated_tasks_can_be_followed():
+    with pytest.raises(ValueError, match="followed must be tasks that are evaluated, task 4"):
+        make_runs(VAL, eval_tasks=np.array([0, 1]), followed=np.array([4]))
+
+
+def test_stochastic_evaluations_differ_from_deterministic_ones():
+    """An untrained student that acts at random wins now and then where the likeliest may not."""
+    drawn = make_runs(VAL, eval_episodes=50, eval_stochastic=True).evaluate(0).followed.achieved
+    assert np.isin(np.round(drawn * 50, 4), np.arange(51)).all()
+    shortest = drawn[:, 1]  # a corridor of one cell: one half of all episodes
+    assert (np.abs(shortest - 0.5) < 0.25).all()

@@ -1,0 +1,51 @@
+"""The example scripts run, with few steps, and print what they promise."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(monkeypatch, capsys, name, *arguments):
+    """What the script prints."""
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return capsys.readouterr().out
+
+
+def test_every_example_is_run_here():
+    tried = {"cartpole_contexts.py", "minigrid_levels.py", "dict_tasks.py", "own_loop.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == tried
+
+
+def test_cartpole_with_poles_as_contexts(monkeypatch, capsys):
+    printed = run(monkeypatch, capsys, "cartpole_contexts.py", "--steps", "3000")
+    assert "steps held, mean over the pool" in printed
+    assert printed.count("most likely next: length") == 3
+
+
+# What others' packages warn of when they are imported is theirs.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_minigrid_with_level_seeds(monkeypatch, capsys):
+    pytest.importorskip("minigrid")
+    game = ("--game", "MiniGrid-Empty-5x5-v0", "--levels", "4")
+    printed = run(monkeypatch, capsys, "minigrid_levels.py", *game, "--steps", "2048")
+    assert "training levels: mean return" in printed
+    assert "unseen levels" in printed
+
+
+def test_dicts_as_tasks(monkeypatch, capsys):
+    printed = run(monkeypatch, capsys, "dict_tasks.py", "--steps", "3000")
+    assert "orders delivered in time" in printed
+    assert "'slip'" in printed
+
+
+def test_a_loop_of_ones_own(monkeypatch, capsys):
+    printed = run(monkeypatch, capsys, "own_loop.py", "--steps", "10240")
+    assert printed.startswith("step 10240: mean return ")
+    assert "tasks in play" in printed
