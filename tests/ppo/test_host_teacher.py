@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from procurl import make_strategy
-from procurl.ppo import host
+from procurl.ppo import host, host_programs
 from tests.ppo.host_runs import (
     IID,
     LINEAR,
@@ -151,6 +151,6 @@ def test_a_policy_can_be_taken_along():
     run = host_run(native(env=PushCorridor()))
     policy = run.policy("corridor")
     observations = np.asarray(run._pool_observations[:, 0])
-    mode = host.likeliest_actions(run.network, run.params, observations)
+    mode = host_programs.likeliest_actions(run.network, run.params, observations)
     np.testing.assert_allclose(policy.act(observations), np.clip(mode, -1.0, 1.0), atol=1e-6)
     assert policy.description.training == {"strategy": "ProCuRL", "seed": 0, "steps": 0}

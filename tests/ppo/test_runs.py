@@ -16,9 +16,11 @@ from tests.ppo.toy import (
     EXPERT,
     HORIZON,
     LENGTHS,
-    LONGEST,
     SMALL,
+    after,
+    kept,
     make_runs,
+    row,
     same,
     set_policies,
 )
@@ -35,25 +37,9 @@ def rolling(name="procurl-env", **settings):
     return make_strategy(name, **({"c_rollouts": ROLLOUTS, "n_pos": SMALL.n_steps} | settings))
 
 
-def after(updates, strategies, **others):
-    runs = make_runs(strategies, **others)
-    for _ in range(updates):
-        runs.advance()
-    return runs
-
-
 def records(runs):
     """The evaluations without what the clock says; NaN as a word, as it equals nothing."""
     return [str(evaluation._replace(seconds=0.0)) for evaluation in runs.evaluations]
-
-
-def kept(tree):
-    """A copy that stays, whatever happens to the buffers of `tree`."""
-    return jax.tree.map(lambda leaf: np.array(leaf), tree)
-
-
-def row(tree, run):
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[run], tree)
 
 
 def probabilities(runs):
@@ -355,43 +341,6 @@ def test_nan_in_the_critic_alone_stops_the_run(monkeypatch):
     assert runs.state.stopped_at.tolist() == [-1, SMALL.n_steps, -1]
     assert same(row(runs.state.teaching, 1), row(begun, 1))
     assert not same(row(runs.state.teaching, 0), row(begun, 0))
-
-
-def test_evaluations_stand_for_multiples_of_the_interval():
-    """Every 100 steps, with updates of 64: at the first update that reaches each."""
-    runs = after(8, VAL, eval_every=100)
-    got = [(evaluation.step, evaluation.train_steps) for evaluation in runs.evaluations]
-    assert got == [(100, 128), (200, 256), (300, 320), (400, 448), (500, 512)]
-    assert [e.env_steps for e in runs.evaluations] == [
-        [e.train_steps] * 3 for e in runs.evaluations
-    ]
-
-
-def test_best_weights_are_those_of_the_best_evaluation():
-    """By hand: good, better, worse and as good as the best; the first of equals is kept."""
-    runs = make_runs(VAL)
-    knows = [np.where(np.arange(LONGEST) == reach, -EXPERT, EXPERT) for reach in range(LONGEST + 1)]
-    heads = []
-    for plan in ((2, 3, 0), (4, 1, 0), (3, 6, 0), (4, 6, 1)):
-        set_policies(runs, *(2.0 * len(heads) * knows[reach] + knows[reach] for reach in plan))
-        heads.append(kept(runs.state.training.student.params["head"]))
-        evaluation = runs.evaluate(len(heads))
-        assert evaluation.performance == [pytest.approx(reach / N) for reach in plan]
-    assert runs.state.best.tolist() == [pytest.approx(reach / N) for reach in (4, 6, 1)]
-    for run, best in enumerate((1, 2, 3)):
-        assert same(row(runs.state.best_params["head"], run), row(heads[best], run))
-    runs.advance()
-    assert same(row(runs.state.best_params["head"], 0), row(heads[1], 0))
-
-
-def test_evaluation_on_some_tasks_and_on_a_test_pool():
-    few = np.array([0, 1, 2])  # lengths 3, 1, 6
-    runs = make_runs(VAL, eval_tasks=few, test_contexts=np.array([[6.0], [2.0], [4.0]]))
-    knows_three = np.where(np.arange(LONGEST) == 3, -EXPERT, EXPERT)
-    set_policies(runs, knows_three, EXPERT, -EXPERT)
-    evaluation = runs.evaluate(0)
-    assert evaluation.performance == [pytest.approx(2 / 3), 1.0, 0.0]
-    assert evaluation.test_performance == [pytest.approx(1 / 3), 1.0, 0.0]
 
 
 def test_environments_must_divide_the_steps_of_an_update():

@@ -167,3 +167,19 @@ def same(one: Any, other: Any) -> bool:
         lambda a, b: np.asarray(a).tobytes() == np.asarray(b).tobytes(), one, other
     )
     return all(jax.tree.leaves(equal))
+
+
+def after(updates, strategies, **others):
+    runs = make_runs(strategies, **others)
+    for _ in range(updates):
+        runs.advance()
+    return runs
+
+
+def kept(tree):
+    """A copy that stays, whatever happens to the buffers of `tree`."""
+    return jax.tree.map(lambda leaf: np.array(leaf), tree)
+
+
+def row(tree, run):
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[run], tree)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from procurl.envs import make_host_env
 from procurl.envs.vector_env import GymVectorEnv
-from procurl.experiments.jax_trainer import EVAL_TASKS_SEED, SHOWN_TASKS_SEED, measured_of, sample
+from procurl.experiments.jax_trainer import measured_of
 from procurl.experiments.plans import Batch, Job
 from procurl.experiments.presets import paper_strategy, ppo_of, preset
-from procurl.experiments.results import SHOWN_TASKS, Measured
+from procurl.experiments.results import Measured, evaluated_tasks, shown_tasks
 from procurl.experiments.trainer import Checkpoint
 from procurl.policy import make_policy, save_policy
 from procurl.pool import TaskPool
@@ -103,8 +103,7 @@ def make_host_trainer(job: Job, batch: Batch) -> HostTrainer:
     experiment, contender = job.experiment, batch.contender
     strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())
     how = preset(experiment.env)
-    n = len(job.pool)
-    evaluated = sample(np.arange(n), how.eval_tasks or n, EVAL_TASKS_SEED)
+    evaluated = evaluated_tasks(len(job.pool), how.eval_tasks)
 
     def env(width: int, pool: TaskPool) -> GymVectorEnv:
         return GymVectorEnv(make_host_env(experiment.env), width, pool)
@@ -121,7 +120,7 @@ def make_host_trainer(job: Job, batch: Batch) -> HostTrainer:
             eval_tasks=evaluated,
             eval_episodes=how.eval_episodes,
             eval_stochastic=how.eval_stochastic,
-            followed=sample(evaluated, SHOWN_TASKS, SHOWN_TASKS_SEED),
+            followed=shown_tasks(evaluated),
             test_env=None if job.test_pool is None else env(EVAL_WIDTH, job.test_pool),
             test_pool=job.test_pool,
             reset_samples=START_SAMPLES,

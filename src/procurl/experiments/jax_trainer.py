@@ -11,15 +11,12 @@ import numpy as np
 from procurl.envs import make_array_env
 from procurl.experiments.plans import Batch, Job
 from procurl.experiments.presets import paper_strategy, ppo_of, preset
-from procurl.experiments.results import SHOWN_TASKS, Measured, Snapshot
+from procurl.experiments.results import Measured, Snapshot, evaluated_tasks, shown_tasks
 from procurl.experiments.trainer import Checkpoint
 from procurl.policy import make_policy, save_policy
 from procurl.ppo.checkpoints import checkpoint_of, restore
 from procurl.ppo.runs import Evaluation, Runs
 from procurl.settings import describe
-
-EVAL_TASKS_SEED = 0
-SHOWN_TASKS_SEED = 1
 
 
 class JaxTrainer:
@@ -95,8 +92,7 @@ def make_trainer(job: Job, batch: Batch) -> JaxTrainer:
     contender = batch.contender
     strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())
     how = preset(experiment.env)
-    n = len(job.pool)
-    evaluated = sample(np.arange(n), how.eval_tasks or n, EVAL_TASKS_SEED)
+    evaluated = evaluated_tasks(len(job.pool), how.eval_tasks)
     runs = Runs(
         env,
         env.contexts_of(job.pool),
@@ -108,17 +104,11 @@ def make_trainer(job: Job, batch: Batch) -> JaxTrainer:
         eval_tasks=evaluated,
         eval_episodes=how.eval_episodes,
         eval_stochastic=how.eval_stochastic,
-        followed=sample(evaluated, SHOWN_TASKS, SHOWN_TASKS_SEED),
+        whole_at=how.whole_at,
+        followed=shown_tasks(evaluated),
         test_contexts=None if job.test_pool is None else env.contexts_of(job.test_pool),
     )
     return JaxTrainer(runs, experiment.env)
-
-
-def sample(tasks: Any, most: int, seed: int) -> Any:
-    """`tasks`, or as many of them as are wanted, the same ones each time."""
-    if len(tasks) <= most:
-        return tasks
-    return np.sort(tasks[np.random.default_rng(seed).permutation(len(tasks))[:most]])
 
 
 def measured_of(evaluation: Evaluation, run: int) -> Measured:

@@ -20,6 +20,7 @@ class Preset(NamedTuple):
     settings: dict[str, Settings]  # of each strategy, where they differ from the defaults
     eval_episodes: int = 1  # on every task of an evaluation
     eval_stochastic: bool = False  # whether they draw actions, instead of taking the likeliest
+    whole_at: tuple[int, ...] = ()  # steps at which the JAX engine's evaluations play all tasks
 
 
 def _settings(
@@ -99,6 +100,7 @@ PRESETS: dict[str, Preset] = {
             spdl={"threshold": 0.5},
             plr={"rho": 0.9, "beta": 0.1},
         ),
+        whole_at=(250_000, 500_000, 1_000_000, 2_000_000),
     ),
     "ballcatching": Preset(
         5_000_000,

@@ -13,7 +13,26 @@ from numpy.typing import NDArray
 
 from procurl.pool import TaskPool
 
+Ids = NDArray[np.int64]
+
 SHOWN_TASKS = 500  # of a larger pool, as many are followed through training
+EVALUATED_SEED, SHOWN_SEED = 0, 1
+
+
+def evaluated_tasks(n: int, most: int | None) -> Ids:
+    """The tasks of a pool of n that evaluations play: all, or `most` of them, always the same."""
+    return _some(np.arange(n), n if most is None else most, EVALUATED_SEED)
+
+
+def shown_tasks(evaluated: Ids) -> Ids:
+    """Those of the evaluated tasks that snapshots show, always the same."""
+    return _some(evaluated, SHOWN_TASKS, SHOWN_SEED)
+
+
+def _some(tasks: Ids, most: int, seed: int) -> Ids:
+    if len(tasks) <= most:
+        return tasks
+    return np.sort(tasks[np.random.default_rng(seed).permutation(len(tasks))[:most]])
 
 
 class RunId(NamedTuple):
@@ -32,7 +51,7 @@ class RunId(NamedTuple):
 class Snapshot(NamedTuple):
     """What teacher and student made of the tasks at one evaluation."""
 
-    tasks: NDArray[np.int64]  # [m] ids that the fields below stand for: all, or SHOWN_TASKS of them
+    tasks: Ids  # [m] ids that the fields below stand for: all, or SHOWN_TASKS of them
     probabilities: NDArray[np.float32]  # [m] of being picked next
     success: NDArray[np.float32] | None  # [m] as the teacher estimates it, None where it does not
     achieved: NDArray[np.float32]  # [m] return of this evaluation's episode on the task
@@ -49,7 +68,7 @@ class Measured(NamedTuple):
     seconds: float  # of training so far, evaluations not counted
     entropy: float  # of the distribution over tasks
     mean_success: float | None  # as the teacher estimates it
-    picks: NDArray[np.int64]  # [e] tasks of the episodes that ended since the last evaluation
+    picks: Ids  # [e] tasks of the episodes that ended since the last evaluation
     snapshot: Snapshot | None  # None where it was not kept
 
 

@@ -4,15 +4,13 @@ import time
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback
 
 from procurl.checks import require_whole
 from procurl.experiments.plans import Contender, Experiment
-from procurl.experiments.results import SHOWN_TASKS, Measured, RunId, Snapshot
+from procurl.experiments.results import Measured, RunId, Snapshot, shown_tasks
 from procurl.experiments.store import Store, open_experiment
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.eval_env import Given, seen_alike
@@ -20,8 +18,6 @@ from procurl.sb3.evaluation import PoolEvaluation, evaluate, with_tasks
 from procurl.sb3.seeds import seed_of
 from procurl.sb3.teacher import second_workers
 from procurl.sb3.workers import Ids, Workers
-
-SHOWN_TASKS_SEED = 1
 
 
 class PoolRecorder(BaseCallback):
@@ -181,7 +177,7 @@ def measured_of(
     curriculum = callback.curriculum
     metrics, success = curriculum.metrics(), curriculum.success()
     order = np.argsort(found.tasks, kind="stable")
-    shown = order[sample(np.arange(len(order)), SHOWN_TASKS, SHOWN_TASKS_SEED)]
+    shown = order[shown_tasks(np.arange(len(order)))]
     tasks = found.tasks[shown]
     snapshot = Snapshot(
         tasks=tasks,
@@ -202,14 +198,6 @@ def measured_of(
         picks=_taken(callback),
         snapshot=snapshot,
     )
-
-
-def sample(tasks: NDArray[Any], most: int, seed: int) -> NDArray[Any]:
-    """`tasks`, or as many of them as are wanted, the same ones each time."""
-    if len(tasks) <= most:
-        return tasks
-    chosen: NDArray[Any] = tasks[np.random.default_rng(seed).permutation(len(tasks))[:most]]
-    return np.sort(chosen)
 
 
 def _taken(callback: CurriculumCallback) -> Ids:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
@@ -12,16 +11,13 @@ from procurl.envs import make_host_env
 from procurl.experiments.packing import pack_measured, unpack_measured
 from procurl.experiments.plans import Batch, Job
 from procurl.experiments.presets import paper_strategy, ppo_of, preset
-from procurl.experiments.results import Measured
-from procurl.experiments.sb3_records import sample
+from procurl.experiments.results import Measured, evaluated_tasks
 from procurl.experiments.sb3_run import SB3Run
 from procurl.experiments.trainer import Checkpoint
 from procurl.policy import make_policy, save_policy
 from procurl.sb3.paper_ppo import network_weights
 from procurl.sb3.saving import within
 from procurl.settings import describe
-
-EVAL_TASKS_SEED = 0
 
 
 class SB3Trainer:
@@ -107,8 +103,7 @@ def make_trainer(job: Job, batch: Batch) -> SB3Trainer:
     experiment, contender = job.experiment, batch.contender
     strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())
     how = preset(experiment.env)
-    n = len(job.pool)
-    evaluated: NDArray[np.int64] = sample(np.arange(n), how.eval_tasks or n, EVAL_TASKS_SEED)
+    evaluated = evaluated_tasks(len(job.pool), how.eval_tasks)
     return SB3Trainer(
         [
             SB3Run(

@@ -1,7 +1,7 @@
 """A run whose environment steps on the host, in Gymnasium; all else is compiled as ever."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -23,7 +23,7 @@ from procurl.ppo.host_env import Floats, HostEnv, Ids, beside
 from procurl.ppo.host_programs import (
     CutShort,
     bootstrapped,
-    draw_actions,
+    deterministic,
     draw_noise,
     draw_task_ids,
     endless_noise,
@@ -31,9 +31,9 @@ from procurl.ppo.host_programs import (
     fresh_params,
     gather,
     learn,
-    likeliest_actions,
     refresh,
     stacked,
+    stochastic,
     task_values,
 )
 from procurl.ppo.networks import actor_critic
@@ -305,12 +305,9 @@ class HostRun:
         key = self._key(purpose)
         if self.eval_stochastic:
             noise = endless_noise(self.network, jax.random.fold_in(key, 1), host.n_envs)
-            act = self._stochastic(self.params, noise)
+            act = stochastic(self.network, self.params, noise)
         else:
-
-            def act(observations: Floats) -> NDArray[Any]:
-                return np.asarray(likeliest_actions(self.network, self.params, observations))
-
+            act = deterministic(self.network, self.params)
         played = host.play(np.repeat(tasks, self.eval_episodes), act, env_seed(key))
         returns = played.returns.reshape(len(tasks), self.eval_episodes)
         return np.asarray(returns.mean(axis=1))
@@ -322,7 +319,7 @@ class HostRun:
         # Every step may end an episode, so as many tasks are enough; what is left is dropped.
         self._host.push(self._drawn_tasks(task_key, steps))
         noise = draw_noise(self.network, noise_key, (steps, self.n_envs))
-        act = self._stochastic(self.params, np.asarray(noise))
+        act = stochastic(self.network, self.params, np.asarray(noise))
         rows, cuts = [], []
         for _ in range(steps):
             lanes = self.lanes
@@ -377,7 +374,7 @@ class HostRun:
         assert host is not None
         act_key, env_key = jax.random.split(key)
         tasks = np.repeat(np.arange(len(self.pool)), plan.episodes)
-        act = self._stochastic(params, endless_noise(self.network, act_key, host.n_envs))
+        act = stochastic(self.network, params, endless_noise(self.network, act_key, host.n_envs))
         played = host.play(tasks, act, env_seed(env_key))
         if plan.measure == "success" and np.isnan(played.success).any():
             raise ValueError(
@@ -390,15 +387,6 @@ class HostRun:
             jnp.asarray(played.returns.reshape(shape), dtype=jnp.float32),
             jnp.asarray(played.success.reshape(shape) == 1.0),
             jnp.asarray(played.steps, dtype=jnp.int32),
-        )
-
-    def _stochastic(
-        self, params: Any, noise: Iterable[NDArray[Any]]
-    ) -> Callable[[Floats], NDArray[Any]]:
-        """Acts by the policy with these weights, each step with the next of `noise`."""
-        rows = iter(noise)
-        return lambda observations: np.asarray(
-            draw_actions(self.network, params, observations, next(rows))
         )
 
     def _drawn_tasks(self, key: Array, k: int) -> Ids:

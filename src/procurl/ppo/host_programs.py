@@ -1,6 +1,6 @@
 """The compiled programs of a run that steps on the host: acting, learning, teaching."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +17,8 @@ from procurl.ppo.host_env import Floats
 from procurl.ppo.networks import ActorCritic, GaussianHead, forward, init_params
 from procurl.ppo.student import Student
 from procurl.ppo.teacher import Teacher
+
+Act = Callable[[Floats], NDArray[Any]]  # observations [b, o] to actions
 
 NOISE_BLOCK = 64  # steps of a rollout whose noise is drawn at once
 
@@ -53,6 +55,17 @@ def draw_actions(network: ActorCritic, params: Any, observations: Array, noise: 
 def likeliest_actions(network: ActorCritic, params: Any, observations: Array) -> Array:
     """[b, a] or [b]: what the deterministic policy does, not clipped."""
     return forward(network, params, observations)[0].mode()
+
+
+def stochastic(network: ActorCritic, params: Any, noise: Iterable[NDArray[Any]]) -> Act:
+    """The policy that draws its actions, each step with the next of `noise`."""
+    rows = iter(noise)
+    return lambda observations: np.asarray(draw_actions(network, params, observations, next(rows)))
+
+
+def deterministic(network: ActorCritic, params: Any) -> Act:
+    """The policy that takes the likeliest action."""
+    return lambda observations: np.asarray(likeliest_actions(network, params, observations))
 
 
 def stacked(rows: list[Tuples]) -> Tuples:

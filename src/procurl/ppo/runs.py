@@ -78,6 +78,7 @@ class Runs:
         eval_tasks: positions of the tasks that evaluations play; None plays all.
         eval_episodes: on each of them.
         eval_stochastic: whether evaluations draw actions, instead of taking the likeliest.
+        whole_at: steps at which evaluations play all tasks nevertheless.
         followed: positions of the tasks whose curriculum evaluations note, some of `eval_tasks`;
             None follows all of these.
         test_contexts: [m, c] of a test pool.
@@ -93,6 +94,7 @@ class Runs:
     eval_tasks: NDArray[Any] | None = None
     eval_episodes: int = 1
     eval_stochastic: bool = False
+    whole_at: Sequence[int] = ()
     followed: NDArray[Any] | None = None
     test_contexts: NDArray[Any] | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
@@ -234,7 +236,9 @@ class Runs:
     def evaluate(self, step: int) -> Evaluation:
         """Play the evaluation's episodes on every task and keep the best weights so far."""
         params = self.state.training.student.params
-        returns = self._returns(self._eval_contexts, PURPOSE.evaluate)
+        whole = step in self.whole_at
+        contexts = self._contexts if whole else self._eval_contexts
+        returns = self._returns(contexts, PURPOSE.evaluate)
         performance = jnp.mean(returns, axis=1)
         test = None
         if self.test_contexts is not None:
@@ -259,7 +263,7 @@ class Runs:
             mean_success=np.asarray(success).tolist(),
             seconds=self.seconds,
             picks=self.picks.take(),
-            followed=self._follow(returns),
+            followed=self._follow(returns[:, self._followed if whole else self._followed_at]),
         )
         self.evaluations.append(evaluation)
         return evaluation
@@ -279,14 +283,14 @@ class Runs:
         )
 
     def _follow(self, returns: Array) -> Followed:
-        """The followed tasks now; `returns` [w, n] of the evaluated ones."""
+        """The followed tasks now, with their `returns` [w, m]."""
         ids = jnp.asarray(self._followed)
         probabilities, success = programs.task_views(self._strategies, self.state.teaching, ids)
         return Followed(
             tasks=self._followed.astype(np.int64),
             probabilities=np.asarray(probabilities, dtype=np.float32),
             success=None if success is None else np.asarray(success, dtype=np.float32),
-            achieved=np.asarray(returns, dtype=np.float32)[:, self._followed_at],
+            achieved=np.asarray(returns, dtype=np.float32),
         )
 
 
