@@ -6,7 +6,11 @@ import pytest
 
 from tests.soak.sweeps import Sweep, detailed, exported, finished
 
-pytestmark = pytest.mark.soak
+pytestmark = [
+    pytest.mark.soak,
+    # Where other tests have imported JAX, it warns of every fork; Ray forks only to start programs.
+    pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning"),
+]
 
 
 @pytest.fixture
