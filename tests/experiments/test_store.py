@@ -179,6 +179,15 @@ def test_numbers_that_are_not_finite_are_kept(tmp_path):
     assert math.isnan(back.mean_success)
 
 
+def test_the_entropy_of_a_single_task_is_kept(tmp_path):
+    """It is −0.0, which SQLite does not have."""
+    with open_experiment(tmp_path, EXPERIMENT, POOL) as store:
+        store.begin(IID)
+        store.add(IID, measured(performance=-0.0)._replace(entropy=-0.0, mean_success=-0.0))
+        back = store.results().evaluations[IID][0]
+    assert (back.entropy, back.performance, back.mean_success) == (0.0, 0.0, 0.0)
+
+
 def test_rows_are_those_asked_for_by_contender_seed_and_step(tmp_path):
     request = Request({"iid": 1, "easy": 2})
     with open_experiment(tmp_path, EXPERIMENT, POOL, request) as store:

@@ -196,10 +196,15 @@ def checksum(table: str, values: Sequence[Any]) -> bytes:
 
 
 def _stored(value: Any) -> Any:
-    """A value as SQLite will give it back; it would lose NaN, which is kept as a word."""
+    """A value as SQLite will give it back.
+
+    It would lose NaN, which is kept as a word, and has no −0.0, the entropy of a single task.
+    """
     if isinstance(value, bool):
         return int(value)
-    return "nan" if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else value + 0.0
+    return value
 
 
 def _key(row: Sequence[Any]) -> str:
