@@ -19,9 +19,10 @@ from procurl.pool import TaskPool
 from procurl.ppo import programs
 from procurl.ppo.collect import Rollout
 from procurl.ppo.episodes import Episodes
-from procurl.ppo.host_env import Floats, HostEnv, Ids, beside
+from procurl.ppo.host_env import HostEnv, Ids, beside
 from procurl.ppo.host_programs import (
     CutShort,
+    HostLanes,
     bootstrapped,
     deterministic,
     draw_noise,
@@ -60,14 +61,6 @@ class HostState(NamedTuple):
     teaching: Teaching
     best_params: Any  # of the best evaluation so far
     best: np.float32  # its performance
-
-
-class HostLanes(NamedTuple):
-    """Where the b episodes that train stand, as far as the run knows."""
-
-    observations: Floats  # [b, o]
-    tasks: Ids  # [b]
-    gained: NDArray[np.float64]  # [b] return so far
 
 
 @dataclass

@@ -5,7 +5,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from procurl.ppo.checkpoints import checkpoint_of, restore
-from procurl.ppo.host import HostLanes, HostRun
+from procurl.ppo.host import HostRun
+from procurl.ppo.host_programs import HostLanes
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from procurl.arrays import Array
 from procurl.ppo.collect import Rollout, draw_tasks
 from procurl.ppo.distributions import Categorical, Gaussian
-from procurl.ppo.host_env import Floats
+from procurl.ppo.host_env import Floats, Ids
 from procurl.ppo.networks import ActorCritic, GaussianHead, forward, init_params
 from procurl.ppo.student import Student
 from procurl.ppo.teacher import Teacher
@@ -21,6 +21,14 @@ from procurl.ppo.teacher import Teacher
 Act = Callable[[Floats], NDArray[Any]]  # observations [b, o] to actions
 
 NOISE_BLOCK = 64  # steps of a rollout whose noise is drawn at once
+
+
+class HostLanes(NamedTuple):
+    """Where the b episodes that train stand, as far as the run knows."""
+
+    observations: Floats  # [b, o]
+    tasks: Ids  # [b]
+    gained: NDArray[np.float64]  # [b] return so far
 
 
 class CutShort(NamedTuple):
