@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.arrays import Array
+from procurl.checks import require_number
 from procurl.pool import TaskPool
 
 
@@ -128,3 +129,15 @@ class ArrayEnv(ABC):
             states: of the episode, first to current, each with a batch of one.
         """
         raise NotImplementedError(f"{type(self).__name__} draws no pictures")
+
+
+def require_context(
+    context: Array, names: Sequence[str], low: Sequence[float], high: Sequence[float]
+) -> None:
+    """Raise unless `context` [c] holds a number within its bounds for each of `names`."""
+    if np.shape(context) != (len(names),):
+        raise ValueError(
+            f"context must hold {len(names)} numbers ({', '.join(names)}), got {context!r}"
+        )
+    for name, value, least, most in zip(names, context, low, high, strict=True):
+        require_number(f"context: {name}", float(value), at_least=least, at_most=most)

@@ -11,8 +11,7 @@ from importlib import import_module
 import numpy as np
 
 from procurl.arrays import Array, namespace
-from procurl.checks import require_number
-from procurl.envs.array_env import ArrayEnv
+from procurl.envs.array_env import ArrayEnv, require_context
 from procurl.pool import TaskPool
 
 CONTEXT_NAMES = ("angle", "radius", "distance")
@@ -70,15 +69,7 @@ class BallCatching(ArrayEnv):
     start_noise_shape = (START_NOISE,)
 
     def check_context(self, context: Array) -> None:
-        if np.shape(context) != (len(CONTEXT_NAMES),):
-            raise ValueError(
-                f"context must hold {len(CONTEXT_NAMES)} numbers ({', '.join(CONTEXT_NAMES)}), "
-                f"got {context!r}"
-            )
-        for name, value, low, high in zip(
-            CONTEXT_NAMES, context, CONTEXT_LOW, CONTEXT_HIGH, strict=True
-        ):
-            require_number(f"context: {name}", float(value), at_least=low, at_most=high)
+        require_context(context, CONTEXT_NAMES, CONTEXT_LOW, CONTEXT_HIGH)
 
     def default_pool(self) -> TaskPool:
         from procurl.envs.ball_catching_pool import ball_catching_pool

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.arrays import Array, namespace
-from procurl.checks import require_number
-from procurl.envs.array_env import ArrayEnv, Transition
+from procurl.envs.array_env import ArrayEnv, Transition, require_context
 from procurl.pool import TaskPool
 
 CONTEXT_NAMES = ("gate_position", "gate_width", "friction")
@@ -110,15 +109,7 @@ class PointMass(ArrayEnv):
         return Transition(state, reward, done, success)
 
     def check_context(self, context: Array) -> None:
-        if np.shape(context) != (len(CONTEXT_NAMES),):
-            raise ValueError(
-                f"context must hold {len(CONTEXT_NAMES)} numbers ({', '.join(CONTEXT_NAMES)}), "
-                f"got {context!r}"
-            )
-        for name, value, low, high in zip(
-            CONTEXT_NAMES, context, CONTEXT_LOW, CONTEXT_HIGH, strict=True
-        ):
-            require_number(f"context: {name}", float(value), at_least=low, at_most=high)
+        require_context(context, CONTEXT_NAMES, CONTEXT_LOW, CONTEXT_HIGH)
 
     def default_pool(self) -> TaskPool:
         from procurl.envs.point_mass_pool import point_mass_pool
