@@ -55,30 +55,58 @@ def test_rollouts_give_the_rate_or_the_normalised_return():
 
 def test_rollouts_are_due_every_n_pos_steps():
     success = RolloutSuccess(n_pos=5120)
-    assert not success.due(step=5119, refreshed_at=0, teacher_steps=0, cost=1e9)
-    assert success.due(step=5120, refreshed_at=0, teacher_steps=1e9, cost=1e9)
+    assert not success.due(step=5119, refreshed_at=0, teacher_steps=0)
+    assert success.due(step=5120, refreshed_at=0, teacher_steps=1e9)
 
 
-def test_a_budget_stretches_the_interval_until_it_can_pay():
-    """Budget 2: the teacher may use as many steps as training. 80,000 spent and 80,000 to pay."""
+def test_a_budget_stretches_the_interval_until_the_last_refresh_is_paid_off():
+    """Budget 2: the teacher may use as many steps as training, and 80,000 are spent."""
     success = RolloutSuccess(n_pos=5120, budget=2.0)
-    assert not success.due(step=159_999, refreshed_at=80_000, teacher_steps=80_000, cost=80_000)
-    assert success.due(step=160_000, refreshed_at=80_000, teacher_steps=80_000, cost=80_000)
-    runs = success.due(np.full(2, 160_000), np.zeros(2), np.array([0, 1e6]), np.full(2, 80_000))
+    assert not success.due(step=5119, refreshed_at=0, teacher_steps=0)
+    assert success.due(step=5120, refreshed_at=0, teacher_steps=0)
+    assert not success.due(step=79_999, refreshed_at=5120, teacher_steps=80_000)
+    assert success.due(step=80_000, refreshed_at=5120, teacher_steps=80_000)
+    runs = success.due(np.full(2, 160_000), np.zeros(2), np.array([0, 1e6]))
     assert runs.tolist() == [True, False]
 
 
+def refreshes(success, prices, steps, update):
+    """(step, what it took) of every refresh, the k-th of which takes prices[k]."""
+    made = []
+    for step in range(update, steps + 1, update):
+        at = made[-1][0] if made else 0
+        if success.due(step, at, sum(price for _, price in made)):
+            made.append((step, prices[len(made)]))
+    return made
+
+
 @pytest.mark.parametrize("budget", [2.0, 4.0])
-def test_a_budget_is_nearly_used_and_never_passed(budget):
+def test_a_budget_is_used_and_passed_by_one_refresh_at_most(budget):
     success = RolloutSuccess(n_pos=5120, budget=budget)
-    rng = np.random.default_rng(0)
-    teacher_steps, refreshed_at, cost = 0, 0, 200_000
-    for step in range(1024, 1_000_001, 1024):
-        if success.due(step, refreshed_at, teacher_steps, cost):
-            cost = int(rng.integers(60_000, 100_000))
-            teacher_steps, refreshed_at = teacher_steps + cost, step
-    total = (1_000_000 + teacher_steps) / 1_000_000
-    assert budget - 0.11 <= total <= budget + 0.05
+    prices = np.random.default_rng(0).integers(60_000, 100_000, size=100)
+    made = refreshes(success, prices, steps=1_000_000, update=1024)
+    assert made[0][0] == 5120
+    spent = 0
+    for step, price in made:
+        spent += price
+        assert spent <= (budget - 1.0) * step + price
+    total = 1.0 + spent / 1_000_000
+    assert budget - 0.02 <= total <= budget + 0.1
+
+
+def test_a_budget_is_not_used_up_by_cheap_refreshes():
+    """Every 5120 steps a refresh of 1000: the interval is kept to, 195 refreshes in a million."""
+    made = refreshes(RolloutSuccess(n_pos=5120, budget=2.0), [1000] * 200, 1_000_000, 1024)
+    assert np.diff([0, *(step for step, _ in made)]).tolist() == [5120] * 195
+
+
+def test_a_pool_whose_worst_case_exceeds_the_budget_gets_a_curriculum():
+    """24,000 tasks · 20 rollouts · 100 steps may be 48M steps. They are 1.5M, more than the budget
+    has at the first refresh: the second follows once as many training steps were taken.
+    """
+    success = RolloutSuccess(n_pos=102_400, budget=2.0)
+    made = refreshes(success, [1_500_000] * 3, steps=2_000_000, update=2048)
+    assert [step for step, _ in made] == [102_400, 733 * 2048]
 
 
 def test_outcomes_weigh_wins_and_losses_against_the_prior():

@@ -29,6 +29,7 @@ class RolloutPlan(NamedTuple):
     episodes: int  # per task
     measure: str  # what `Evidence.rollout_success` is the mean of: `return` or `success`
     top_fraction: float = 1.0  # of the episodes, the best, that `Evidence.rollout_top` averages
+    together: bool = True  # whether all runs of a strategy are due at the same steps
 
 
 class Success(ABC):
@@ -82,7 +83,7 @@ class Success(ABC):
         """The rollouts that the estimate asks of an engine, None if it needs none."""
         return None
 
-    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
+    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
         """Whether to refresh now: `n_pos` training steps have passed since the last refresh."""
         return step - refreshed_at >= (self.n_pos or 0)
 
@@ -172,7 +173,8 @@ class RolloutSuccess(Success):
 
     The rollouts cost environment steps, which the engine counts as the teacher's. With `budget` x
     the interval between refreshes is stretched, so that training and teacher together spend about
-    x times the training steps (ProCuRL-env^x). `measure` says what is averaged: the `return`, which
+    x times the training steps (ProCuRL-env^x); a refresh is paid off after it was made, so the
+    total is above that by one refresh at most. `measure` says what is averaged: the `return`, which
     is the success where rewards are 0 and 1, or whether the episode was a `success`.
     """
 
@@ -213,22 +215,20 @@ class RolloutSuccess(Success):
         return normalise(returns, low, high)
 
     def rollout_plan(self) -> RolloutPlan:
-        return RolloutPlan(self.c_rollouts, self.measure)
+        return RolloutPlan(self.c_rollouts, self.measure, together=self.budget is None)
 
-    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
-        """Whether to refresh now: the interval has passed and the budget can pay for it.
+    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
+        """Whether to refresh now: the interval has passed and all refreshes so far are paid off.
 
         Args:
             step: training steps so far.
             refreshed_at: the value of `step` at the last refresh.
             teacher_steps: environment steps that the teacher has used so far.
-            cost: environment steps that this refresh is expected to take: those of the last one,
-                or an upper bound before the first.
         """
-        waited = super().due(step, refreshed_at, teacher_steps, cost)
+        waited = super().due(step, refreshed_at, teacher_steps)
         if self.budget is None:
             return waited
-        return waited & (teacher_steps + cost <= (self.budget - 1.0) * step)
+        return waited & (teacher_steps <= (self.budget - 1.0) * step)
 
 
 class OutcomeState(NamedTuple):
@@ -388,5 +388,5 @@ class NoisySuccess(Success):
     def rollout_plan(self) -> RolloutPlan | None:
         return self.success.rollout_plan()
 
-    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
-        return self.success.due(step, refreshed_at, teacher_steps, cost)
+    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
+        return self.success.due(step, refreshed_at, teacher_steps)

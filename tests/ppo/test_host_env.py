@@ -153,7 +153,6 @@ def test_what_needs_an_environment_of_its_own_says_so():
         ({"seed": -1}, ValueError, "seed must be"),
         ({"reset_samples": 0}, ValueError, "reset_samples must be"),
         ({"eval_every": 0}, ValueError, "eval_every must be"),
-        ({"horizon": 0}, ValueError, "horizon must be"),
         ({"eval_tasks": [6]}, ValueError, "eval_tasks must be ids from 0 to 5"),
         ({"strategy": "iid"}, TypeError, "strategy must be a Strategy"),
         ({"strategy": replace(VAL, beta=-1.0)}, ValueError, "beta must be"),

@@ -59,18 +59,18 @@ def test_rollouts_follow_the_stochastic_policy():
     assert np.all(np.abs(found - expected) <= 4.0 * sigma)
 
 
-def test_a_budget_delays_the_first_rollouts_until_the_horizon_fits_in():
-    """Six tasks, one episode of at most nine steps: 54 fit into one times the training steps after
-    64 of these, and with 90 steps per episode, 540, after 576.
+def test_a_budget_delays_rollouts_until_the_last_ones_are_paid_off():
+    """Eight rollouts of 21 steps on the pool are 168 steps, paid off by as many of training.
+
+    The first come with the first 64 steps; the worst case, 8 · 6 · 9 = 432 steps, does not matter.
     """
-    strategy = make_strategy("procurl-env-2", c_rollouts=1, n_pos=64)
-    for horizon, updates in ((9, 1), (90, 9), (None, 1)):
-        run = host_run(strategy=strategy, ppo=STILL, eval_env=native(6), horizon=horizon)
-        refreshed = []
-        for _ in range(updates):
-            run.advance()
-            refreshed.append(int(run.state.teaching.teacher_steps) > 0)
-        assert refreshed == [False] * (updates - 1) + [True]
+    strategy = make_strategy("procurl-env-2", c_rollouts=8, n_pos=64)
+    run = host_run(strategy=strategy, ppo=STILL, eval_env=native(6))
+    set_params(run, biased(run.params, EXPERT))
+    refreshed_at = [int(after(1, run).state.teaching.step) for _ in range(11)]
+    paid = [64, 64, 192, 192, 192, 384, 384, 512, 512, 512, 704]
+    assert refreshed_at == paid
+    assert int(run.state.teaching.teacher_steps) == 5 * 168
 
 
 @pytest.mark.parametrize("name", ["procurl-out", "plr"])

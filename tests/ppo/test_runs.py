@@ -14,7 +14,6 @@ from tests.ppo.toy import (
     COIN,
     CONTEXTS,
     EXPERT,
-    HORIZON,
     LENGTHS,
     SMALL,
     after,
@@ -239,26 +238,28 @@ def test_rollouts_are_the_students_own_and_counted_exactly():
 
 
 def test_each_run_keeps_to_its_own_budget():
-    """A run that cannot pay keeps its distribution and all else while its neighbours refresh."""
+    """A run that has to pay off its rollouts keeps all that it has while its neighbours refresh."""
     budgets = (1e9, 1.01, 1.5)
     strategies = [rolling("procurl-env-2", budget=budget) for budget in budgets]
     runs = make_runs(strategies, ppo=STILL)
     set_policies(runs, EXPERT, EXPERT, EXPERT)
-    begun = kept(runs.state.teaching)
     price = int(ROLLOUTS * LENGTHS.sum())
-    spent, cost, at = [0] * 3, [N * ROLLOUTS * HORIZON] * 3, [0] * 3
+    spent, at = [0] * 3, [0] * 3
     for update in range(1, 13):
         runs.advance()
         step = update * SMALL.n_steps
         for run, budget in enumerate(budgets):
-            if step - at[run] >= SMALL.n_steps and spent[run] + cost[run] <= (budget - 1.0) * step:
-                spent[run] += price
-                cost[run], at[run] = price, step
+            if step - at[run] >= SMALL.n_steps and spent[run] <= (budget - 1.0) * step:
+                spent[run], at[run] = spent[run] + price, step
         assert runs.state.teaching.teacher_steps.tolist() == spent
         assert runs.state.teaching.step.tolist() == at
-        assert same(row(runs.state.teaching, 1), row(begun, 1))
+        if update == 1:
+            first = kept(runs.state.teaching)
+        assert same(row(runs.state.teaching, 1), row(first, 1))
     assert spent[0] == 12 * price
-    assert 0 < spent[2] < spent[0]
+    assert price < spent[2] <= 0.5 * 12 * SMALL.n_steps + price
+    assert spent[1] == price  # more than it has, and still a curriculum
+    assert runs.state.teaching.strategy.success.estimate[1].tolist() == [1.0] * N
 
 
 @pytest.mark.parametrize(

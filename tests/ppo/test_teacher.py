@@ -19,7 +19,6 @@ from procurl.success import OutcomeSuccess, RolloutPlan, RolloutSuccess
 
 N, B, T = 5, 3, 7
 ROLLOUTS = 6
-HORIZON = 9
 VALUES = jnp.asarray([0.1, 0.9, 0.4, 0.3, 0.7])
 KEY = jax.random.key(0)
 
@@ -124,7 +123,7 @@ def test_gathered_counts_equal_a_scalar_recount(name):
     teacher = teacher_of(strategy)
     assert teacher.gathers
     gather = jax.jit(teacher.gather)
-    teaching = jax.jit(partial(teacher.begin, horizon=HORIZON))(strategy)
+    teaching = jax.jit(teacher.begin)(strategy)
     recount = Recount(score, outcome)
     for rollout in recorded(binary=is_binary):
         teaching = gather(strategy, teaching, rollout, VALUES)
@@ -153,7 +152,7 @@ def test_an_episode_across_rollouts_scores_by_all_its_steps():
     """1, −2, 3 over three rollouts: (1 + 2 + 3) / 3, the last transition included."""
     strategy = PLR()
     teacher = teacher_of(strategy)
-    teaching = teacher.begin(strategy, HORIZON)
+    teaching = teacher.begin(strategy)
     for advantage, done in ((1.0, False), (-2.0, False), (3.0, True)):
         played = one_step([done, False, False], [2, 0, 0], [advantage, 9.0, 9.0])
         teaching = teacher.gather(strategy, teaching, played, VALUES)
@@ -173,7 +172,7 @@ def test_the_latest_episode_of_a_task_wins_whichever_environment_played_it():
         one_step(none, [3, 0, 3], [7.0, 0.0, 0.0]),
     ]
     rollout = Played(*map(jnp.concatenate, zip(*steps, strict=True)))
-    teaching = teacher.begin(strategy, HORIZON)
+    teaching = teacher.begin(strategy)
     at_once = teacher.gather(strategy, teaching, rollout, VALUES).gathered
     assert at_once.score.tolist() == [0.0, 5.0, 0.0, 0.0, 0.0]
     assert at_once.played.tolist() == [0.0, 2.0, 0.0, 0.0, 0.0]
@@ -187,7 +186,7 @@ def test_refresh_hands_over_counts_and_starts_them_again():
     strategy = PLR()
     teacher = teacher_of(strategy)
     gather, refresh = jax.jit(teacher.gather), jax.jit(teacher.refresh)
-    teaching = teacher.begin(strategy, HORIZON)
+    teaching = teacher.begin(strategy)
     age, seen = np.zeros(N), np.zeros(N, dtype=bool)
     latest = [0.0] * N
     recount = Recount(abs, binary)
@@ -234,7 +233,7 @@ def test_rollout_evidence_equals_a_recount(measure, fraction, best):
     strategy = ProCuRL(success=success, p_star=TopRollouts(fraction))
     teacher = teacher_of(strategy)
     assert teacher.plan == RolloutPlan(5, measure, fraction)
-    teaching = teacher.begin(strategy, HORIZON)
+    teaching = teacher.begin(strategy)
     after = teacher.refresh(strategy, teaching, jnp.int32(64), VALUES, KEY, EPISODES)
     for task in range(N):
         row = [float(r) if measure == "return" else float(r == 1.0) for r in RETURNS[task]]
@@ -244,24 +243,24 @@ def test_rollout_evidence_equals_a_recount(measure, fraction, best):
         assert float(after.strategy.p_star[task]) == pytest.approx(sum(top) / best)
 
 
-def test_teacher_steps_are_counted_and_the_last_cost_is_the_next_ones_estimate():
+def test_teacher_steps_are_counted():
     strategy = make_strategy("procurl-env", c_rollouts=5)
     teacher = teacher_of(strategy)
-    teaching = teacher.begin(strategy, HORIZON)
-    assert int(teaching.cost) == N * 5 * HORIZON
+    teaching = teacher.begin(strategy)
+    assert int(teaching.teacher_steps) == 0
     for steps, total in ((1234, 1234), (17, 1251)):
         episodes = EPISODES._replace(steps=jnp.int32(steps))
         teaching = teacher.refresh(strategy, teaching, jnp.int32(64), VALUES, KEY, episodes)
-        assert (int(teaching.cost), int(teaching.teacher_steps)) == (steps, total)
+        assert int(teaching.teacher_steps) == total
 
 
 @pytest.mark.parametrize("name", ["procurl-val", "space", "spdl", "procurl-argmax"])
 def test_a_critic_costs_no_steps(name):
     strategy = make_strategy(name)
     teacher = teacher_of(strategy)
-    teaching = teacher.begin(strategy, HORIZON)
+    teaching = teacher.begin(strategy)
     after = teacher.refresh(strategy, teaching, jnp.int32(64), VALUES, KEY, None)
-    assert int(after.teacher_steps) == int(after.cost) == 0
+    assert int(after.teacher_steps) == 0
     expected = strategy.update(strategy.init(N), Evidence(step=64, values=np.asarray(VALUES)))
     np.testing.assert_allclose(
         np.diff(after.cumulative, prepend=0.0), strategy.probabilities(expected), atol=1e-5
@@ -272,7 +271,7 @@ def test_a_critic_costs_no_steps(name):
 def test_evidence_that_is_not_finite_is_remembered(bad):
     strategy = make_strategy("procurl-val")
     teacher = teacher_of(strategy)
-    teaching = teacher.begin(strategy, HORIZON)
+    teaching = teacher.begin(strategy)
     assert bool(teaching.sound)
     spoilt = teacher.refresh(strategy, teaching, jnp.int32(1), VALUES.at[2].set(bad), KEY, None)
     assert not bool(spoilt.sound)
@@ -283,7 +282,7 @@ def test_evidence_that_is_not_finite_is_remembered(bad):
 def test_what_a_strategy_does_not_use_cannot_stop_it():
     strategy = make_strategy("plr")
     teacher = teacher_of(strategy)
-    teaching = teacher.begin(strategy, HORIZON)
+    teaching = teacher.begin(strategy)
     after = teacher.refresh(strategy, teaching, jnp.int32(1), VALUES * np.nan, KEY, None)
     assert bool(after.sound)
 
@@ -292,7 +291,7 @@ def test_noise_comes_from_the_key():
     strategy = make_strategy("procurl-val", epsilon=0.3)
     teacher = teacher_of(strategy, n=200)
     values = jnp.linspace(0.0, 1.0, 200)
-    teaching = teacher.begin(strategy, HORIZON)
+    teaching = teacher.begin(strategy)
     refresh = jax.jit(teacher.refresh)
     one, other = (
         refresh(strategy, teaching, jnp.int32(1), values, jax.random.key(seed), None).strategy
@@ -309,7 +308,7 @@ def test_noise_comes_from_the_key():
 @pytest.mark.parametrize("name", strategy_names())
 def test_begins_with_the_strategys_own_distribution(name):
     strategy = make_strategy(name)
-    teaching = teacher_of(strategy).begin(strategy, HORIZON)
+    teaching = teacher_of(strategy).begin(strategy)
     expected = np.cumsum(strategy.probabilities(strategy.init(N)))
     np.testing.assert_allclose(teaching.cumulative, expected, atol=1e-6)
     assert int(teaching.step) == int(teaching.teacher_steps) == 0
@@ -325,7 +324,7 @@ def test_a_task_of_probability_zero_is_never_drawn(strategy):
     n = 24_000
     rng = np.random.default_rng(0)
     teacher = teacher_of(strategy, n=n)
-    teaching = jax.jit(partial(teacher.begin, horizon=HORIZON))(strategy)
+    teaching = jax.jit(teacher.begin)(strategy)
     refresh = jax.jit(teacher.refresh)
     draw = jax.jit(partial(draw_tasks, shape=(2_000_000,)))
     for update in range(3):
@@ -343,24 +342,24 @@ def test_iid_gathers_nothing_and_plans_nothing():
     teacher = teacher_of(IID())
     assert not teacher.gathers
     assert teacher.plan is None
-    assert int(teacher.begin(IID(), HORIZON).cost) == 0
 
 
 def due(strategy, teaching, *steps):
     """Whether a refresh would be due at each of `steps`."""
-    spent = teaching.step, teaching.teacher_steps, teaching.cost
-    return [bool(strategy.due(step, *spent)) for step in steps]
+    return [bool(strategy.due(step, teaching.step, teaching.teacher_steps)) for step in steps]
 
 
 def test_budgets_are_kept_by_the_teachers_own_count():
-    """Due once the interval has passed and x − 1 times the training steps pay for the rollouts."""
+    """Due once the interval has passed and x − 1 times the training steps have paid for all."""
     strategy = make_strategy("procurl-env-2", n_pos=100, c_rollouts=5)
     teacher = teacher_of(strategy)
-    teaching = teacher.begin(strategy, HORIZON)
-    first = N * 5 * HORIZON  # 225, the dearest that the first rollouts can be
-    assert due(strategy, teaching, 99, 100, first - 1, first) == [False, False, False, True]
-    episodes = EPISODES._replace(steps=jnp.int32(50))
-    after = teacher.refresh(strategy, teaching, jnp.int32(first), VALUES, KEY, episodes)
-    assert due(strategy, after, first + 99, first + 100) == [False, True]
+    teaching = teacher.begin(strategy)
+    assert due(strategy, teaching, 99, 100) == [False, True]
+    dear = EPISODES._replace(steps=jnp.int32(250))
+    after = teacher.refresh(strategy, teaching, jnp.int32(100), VALUES, KEY, dear)
+    assert due(strategy, after, 200, 249, 250) == [False, False, True]
+    cheap = EPISODES._replace(steps=jnp.int32(50))
+    later = teacher.refresh(strategy, after, jnp.int32(250), VALUES, KEY, cheap)
+    assert due(strategy, later, 300, 349, 350) == [False, False, True]
     free = replace(strategy, success=replace(strategy.success, budget=None))
-    assert due(free, teaching, 99, 100) == [False, True]
+    assert due(free, after, 199, 200) == [False, True]

@@ -220,11 +220,20 @@ def test_outcomes_reach_the_strategy():
 
 
 def test_a_budget_is_kept_to():
-    strategy = make_strategy("procurl-env-2", n_pos=32, c_rollouts=2)
-    callback = CurriculumCallback(strategy, eval_env=walk_env, horizon=LIMIT)
-    ppo(DummyVecEnv([walk_env])).learn(640, callback=callback)
-    assert 0 < callback.teacher_steps <= 640
-    assert callback.teacher.refreshed_at >= 96  # six tasks, two rollouts of eight steps: not before
+    """Rollouts come at once after `n_pos` steps, and again as soon as training has paid for all."""
+    strategy = make_strategy("procurl-env-2", n_pos=32, c_rollouts=4)
+    callback, spent = CurriculumCallback(strategy, eval_env=walk_env), []
+
+    class Spent(Picks):
+        def _on_rollout_start(self):
+            spent.append(callback.teacher_steps)
+
+    ppo(DummyVecEnv([walk_env])).learn(640, callback=[callback, Spent()])
+    assert spent[0] == 0 < spent[1]
+    refreshed = [int(before <= 32 * k) for k, before in enumerate(spent[:-1], start=1)]
+    assert np.sign(np.diff(spent)).tolist() == refreshed
+    assert 5 < sum(refreshed) < 15  # neither always nor never stretched
+    assert 600 < spent[-1] <= 640 + 6 * 4 * LIMIT
 
 
 def test_learning_anew_begins_new_episodes():

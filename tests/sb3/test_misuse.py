@@ -169,7 +169,6 @@ def test_a_wrapper_that_keeps_the_task_to_itself():
         ({"reset_samples": 0}, "reset_samples must be an integer of at least 1, got 0"),
         ({"refresh_every": 0}, "refresh_every must be an integer of at least 1, got 0"),
         ({"tasks_per_refresh": -1}, "tasks_per_refresh must be an integer of at least 1, got -1"),
-        ({"horizon": 0}, "horizon must be an integer of at least 1, got 0"),
     ],
 )
 def test_settings_out_of_range(settings, message):

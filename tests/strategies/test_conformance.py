@@ -39,6 +39,7 @@ VARIANTS: dict[str, Strategy] = {
     "space-alt over the pool range": make_strategy("space-alt", v_min=None, v_max=None),
     "space with a cap": make_strategy("space", kappa=3, max_size=4),
     "spdl in full steps": make_strategy("spdl", full_step=True),
+    "spdl with a floor": make_strategy("spdl", floor=0.1),
 }
 NAMES = [*strategy_names(), *VARIANTS]
 N = 7

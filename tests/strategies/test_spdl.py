@@ -11,7 +11,9 @@ import pytest
 from scipy.optimize import minimize
 
 from procurl import SPDL, Evidence, make_strategy
+from procurl.pytrees import register_settings
 from procurl.strategies.self_paced_step import MAX_SPREAD, self_paced_step
+from procurl.strategies.spdl import SPDLState
 
 
 def step_from(q, values, threshold, max_kl, **options):
@@ -92,6 +94,25 @@ def test_a_threshold_never_met_concentrates_but_no_task_is_lost():
     for i in range(200):  # once every threshold is met, all tasks come back
         state = strategy.update(state, Evidence(i, values + 2.0))
     assert strategy.probabilities(state) == pytest.approx(np.full(50, 0.02), rel=1e-6)
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.2, 1.0])
+def test_a_floor_keeps_every_task_in_play_and_the_steps_as_they_were(floor):
+    """(1 − floor)·p + floor/n, with p the distribution of a strategy without a floor."""
+    values = np.array([0.1, 0.4, 0.3, 0.0, 0.2])
+    plain, floored = SPDL(threshold=2.0), SPDL(threshold=2.0, floor=floor)
+    register_settings(floored)
+    compiled = jax.jit(lambda strategy, state: strategy.probabilities(state))
+    state = other = plain.init(5)
+    for i in range(30):
+        expected = (1.0 - floor) * plain.probabilities(state) + floor / 5
+        assert floored.probabilities(other) == pytest.approx(expected, abs=1e-12)
+        traced = compiled(floored, SPDLState(*map(jnp.asarray, other)))
+        np.testing.assert_allclose(traced, expected, atol=1e-6)
+        state = plain.update(state, Evidence(i, values))
+        other = floored.update(other, Evidence(i, values))
+    assert expected[1] == pytest.approx(1.0 - floor + floor / 5, abs=1e-6)
+    assert expected.min() >= floor / 5
 
 
 def test_scaling_values_and_threshold_together_changes_nothing():
@@ -217,7 +238,12 @@ def test_single_precision_keeps_the_constraints():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"threshold": np.inf}, "threshold must be"), ({"max_kl": 0.0}, "max_kl must be")],
+    [
+        ({"threshold": np.inf}, "threshold must be"),
+        ({"max_kl": 0.0}, "max_kl must be"),
+        ({"floor": -0.1}, "floor must be a finite number at least 0 and at most 1, got -0.1"),
+        ({"floor": 1.5}, "floor must be a finite number at least 0 and at most 1, got 1.5"),
+    ],
 )
 def test_bad_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=message):

@@ -90,8 +90,6 @@ class HostRun:
         test_pool: those tasks.
         reset_samples: where resets are random, how many initial observations of each task the
             critic's value is averaged over.
-        horizon: most steps of an episode. It bounds what the first rollouts may cost, for
-            strategies with a budget; without it they are made as soon as they are due.
     """
 
     env: VectorEnv[Any, Any, Any]
@@ -108,7 +106,6 @@ class HostRun:
     test_env: VectorEnv[Any, Any, Any] | None = None
     test_pool: TaskPool | None = None
     reset_samples: int = 1
-    horizon: int | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
     updates: int = 0
     seconds: float = 0.0
@@ -156,8 +153,6 @@ class HostRun:
         require_whole("eval_every", self.eval_every, at_least=1)
         require_whole("eval_episodes", self.eval_episodes, at_least=1)
         require_whole("reset_samples", self.reset_samples, at_least=1)
-        if self.horizon is not None:
-            require_whole("horizon", self.horizon, at_least=1)
         n = len(self.pool)
         self._evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
         if not np.isin(self._evaluated, np.arange(n)).all():
@@ -170,7 +165,7 @@ class HostRun:
         weight_key, rest = jax.random.split(self._key(PURPOSE.begin))
         task_key, env_key = jax.random.split(rest)
         params = fresh_params(self.network, weight_key, self._host.observation_size)
-        teaching = self.teacher.begin(self.strategy, self.horizon or 0)
+        teaching = self.teacher.begin(self.strategy)
         self.state = HostState(init_student(params), teaching, params, np.float32(-np.inf))
         seed = env_seed(env_key)
         self._pool_observations = jnp.zeros((len(self.pool), 1, self._host.observation_size))
@@ -342,7 +337,7 @@ class HostRun:
         key, episodes = self._key(PURPOSE.teach), None
         due = self._interval_passed()
         if teacher.plan is not None:
-            due = bool(strategy.due(step, teaching.step, teaching.teacher_steps, teaching.cost))
+            due = bool(strategy.due(step, teaching.step, teaching.teacher_steps))
             if due:
                 rollout_key, key = jax.random.split(self._key(PURPOSE.roll_out))
                 episodes = self._rolled_out(params, teacher.plan, rollout_key)

@@ -63,9 +63,9 @@ def begin_students(student: Student, contexts: Array, cumulative: Array, keys: A
     return begun
 
 
-@partial(jax.jit, static_argnames=("teacher", "horizon", "runs"))
-def begin_teachers(teacher: Teacher, strategies: Strategy, horizon: int, runs: int) -> Teaching:
-    begin: Any = jax.vmap(lambda strategy: teacher.begin(strategy, horizon), axis_size=runs)
+@partial(jax.jit, static_argnames=("teacher", "runs"))
+def begin_teachers(teacher: Teacher, strategies: Strategy, runs: int) -> Teaching:
+    begin: Any = jax.vmap(teacher.begin, axis_size=runs)
     begun: Teaching = begin(strategies)
     return begun
 
@@ -132,10 +132,13 @@ def teach_by_rollouts(
     teaching: Teaching,
     step: Array,
     keys: Array,
-    due: Array,
+    rows: Array,
     width: int,
 ) -> Teaching:
-    """Play the teacher's rollouts on the whole pool and refresh the runs that are due."""
+    """Play the teacher's rollouts on the whole pool and refresh the runs at `rows` [m].
+
+    Only these are computed. A row may stand there more than once.
+    """
     plan = teacher.plan
     assert plan is not None
 
@@ -145,8 +148,11 @@ def teach_by_rollouts(
         episodes = student.roll_out(params, contexts, rollout_key, plan.episodes, width)
         return teacher.refresh(strategy, teaching, step, values, noise_key, episodes)
 
-    after: Teaching = _each_run(one, strategies, params, teaching, keys)
-    return choose(due, after, teaching)
+    mine = jax.tree.map(lambda leaf: leaf[rows], (strategies, params, teaching, keys))
+    after: Teaching = jax.tree.map(
+        lambda leaf, new: leaf.at[rows].set(new), teaching, _each_run(one, *mine)
+    )
+    return after
 
 
 @partial(jax.jit, static_argnames=("student", "width", "episodes", "stochastic"))
@@ -173,7 +179,7 @@ def due(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
     """[w] bool, which runs' teachers are to refresh now."""
 
     def one(strategy: Strategy, teaching: Teaching) -> Array:
-        return jnp.asarray(strategy.due(step, teaching.step, teaching.teacher_steps, teaching.cost))
+        return jnp.asarray(strategy.due(step, teaching.step, teaching.teacher_steps))
 
     return jax.vmap(one)(strategies, teaching)
 

@@ -1,7 +1,7 @@
 """A batch of runs from the first step to the last: the loop outside the compiled programs."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from procurl.ppo.teacher import Teacher, Teaching
 from procurl.pytrees import register_settings
 from procurl.strategies.strategy import Strategy
 
+APART = 8  # runs that are due at different steps are refreshed by this part of a batch
 ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not change results
 MOST_UPDATES_NOTED = 32  # whose picks wait on the device
 
@@ -132,7 +133,7 @@ class Runs:
     def _begin(self) -> RunsState:
         keys = programs.run_keys(self._seeds, PURPOSE.begin, 0)
         w = len(self.seeds)
-        teaching = programs.begin_teachers(self.teacher, self._strategies, self.env.horizon, w)
+        teaching = programs.begin_teachers(self.teacher, self._strategies, w)
         training = programs.begin_students(self.student, self._contexts, teaching.cumulative, keys)
         return RunsState(
             training,
@@ -201,9 +202,9 @@ class Runs:
                 refresh,
             )
         if by_rollouts and self._refresh_due():
-            due = programs.due(self._strategies, teaching, step) & alive
-            if bool(jnp.any(due)):
-                keys = programs.run_keys(self._seeds, PURPOSE.roll_out, self.updates)
+            due = np.flatnonzero(programs.due(self._strategies, teaching, step) & alive)
+            keys = programs.run_keys(self._seeds, PURPOSE.roll_out, self.updates)
+            for rows in self._refreshed_together(due):
                 teaching = programs.teach_by_rollouts(
                     self.student,
                     self.teacher,
@@ -214,11 +215,24 @@ class Runs:
                     teaching,
                     step,
                     keys,
-                    due,
+                    rows,
                     ROLLOUT_WIDTH,
                 )
-                alive = alive & teaching.sound
+            alive = alive & teaching.sound
         return teaching, alive
+
+    def _refreshed_together(self, due: Ids) -> Iterator[Ids]:
+        """The runs at `due` in groups of one size, so that the same program refreshes them all.
+
+        Where runs are due at different steps the groups are small, so that few runs wait for the
+        rollouts of others.
+        """
+        assert self.teacher.plan is not None
+        w = len(self.seeds)
+        size = w if self.teacher.plan.together else max(1, w // APART)
+        for first in range(0, len(due), size):
+            group = due[first : first + size]
+            yield np.concatenate([group, np.repeat(group[:1], size - len(group))])
 
     def _refresh_due(self) -> bool:
         """Whether the interval has passed for any run since it was last refreshed, as far as the

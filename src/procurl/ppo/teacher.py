@@ -34,7 +34,6 @@ class Teaching(NamedTuple):
     cumulative: Array  # [n] cumulative probabilities of the tasks
     step: Array  # []  int32, training steps at the last refresh
     teacher_steps: Array  # []  int32, environment steps used by rollouts
-    cost: Array  # []  int32, steps that the next rollouts are expected to take
     sound: Array  # []  bool, False once evidence was not finite
 
 
@@ -59,12 +58,11 @@ class Teacher:
         """Whether training episodes have to be counted."""
         return bool(self.uses & {"wins", "losses", "played", "score"})
 
-    def begin(self, strategy: Strategy, horizon: int) -> Teaching:
-        """Before any evidence; the first rollouts are expected to last to the horizon."""
+    def begin(self, strategy: Strategy) -> Teaching:
+        """Before any evidence."""
         zeros = jnp.zeros(self.n)
         open_ = jnp.zeros(self.n_envs)
         state = jax.tree.map(_as_jax, strategy.init(self.n))
-        cost = 0 if self.plan is None else self.n * self.plan.episodes * horizon
         nothing = jnp.zeros((), dtype=jnp.int32)
         return Teaching(
             strategy=state,
@@ -72,7 +70,6 @@ class Teacher:
             cumulative=_cumulative(strategy.probabilities(state)),
             step=nothing,
             teacher_steps=nothing,
-            cost=nothing + cost,
             sound=jnp.ones((), dtype=bool),
         )
 
@@ -134,7 +131,7 @@ class Teacher:
         used = {name: field for name, field in fields.items() if name in self.uses}
         state = strategy.update(teaching.strategy, Evidence(step=step, **used))
         finite = [jnp.all(jnp.isfinite(field)) for field in used.values()]
-        steps = teaching.cost * 0 if episodes is None else episodes.steps
+        steps = 0 if episodes is None else episodes.steps
         nothing = jnp.zeros_like(gathered.wins)
         return Teaching(
             strategy=state,
@@ -142,7 +139,6 @@ class Teacher:
             cumulative=_cumulative(strategy.probabilities(state)),
             step=jnp.asarray(step, dtype=jnp.int32),
             teacher_steps=teaching.teacher_steps + steps,
-            cost=steps,
             sound=teaching.sound & jnp.all(jnp.asarray([True, *finite])),
         )
 

@@ -47,8 +47,6 @@ class CurriculumCallback(BaseCallback):
             kept to as well.
         tasks_per_refresh: for very large pools: ask the critic about so many tasks at a time, in
             turn; None asks about all.
-        horizon: most steps of an episode. It bounds what the first rollouts may cost, for
-            strategies with a budget; without it they are made as soon as they are due.
         save_to: a folder in which the run is saved while it goes on, see `save`.
         save_every: training steps between that, at least.
         verbose: as for every callback.
@@ -64,7 +62,6 @@ class CurriculumCallback(BaseCallback):
         reset_samples: int = 1,
         refresh_every: int | None = None,
         tasks_per_refresh: int | None = None,
-        horizon: int | None = None,
         save_to: str | PathLike[str] | None = None,
         save_every: int = 50_000,
         verbose: int = 0,
@@ -78,7 +75,6 @@ class CurriculumCallback(BaseCallback):
             reset_samples,
             refresh_every,
             tasks_per_refresh,
-            horizon,
         )
         self.settings.check()
         require_whole("save_every", save_every, at_least=1)

@@ -29,7 +29,7 @@ Arrays = dict[str, NDArray[Any]]
 CURRICULUM = "curriculum.procurl"
 STARTS = "starts.procurl"
 FORMAT = 1
-COUNTS = ("teacher_steps", "refreshed_at", "cost", "next_round")  # of the teacher
+COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
 SCORES = ("score", "played", "open_score", "open_length")
 STATELESS = (VecMonitor, VecCheckNan, VecTransposeImage, VecExtractDictObs)
 

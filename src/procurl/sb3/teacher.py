@@ -35,7 +35,6 @@ class TeacherSettings:
     reset_samples: int = 1
     refresh_every: int | None = None
     tasks_per_refresh: int | None = None
-    horizon: int | None = None
 
     def check(self) -> None:
         """Raise on a setting of the wrong kind or out of range."""
@@ -47,7 +46,7 @@ class TeacherSettings:
         if self.value_fn is not None and not callable(self.value_fn):
             raise TypeError(f"value_fn must be a function of observations, got {self.value_fn!r}")
         require_whole("reset_samples", self.reset_samples, at_least=1)
-        for name in ("refresh_every", "tasks_per_refresh", "horizon"):
+        for name in ("refresh_every", "tasks_per_refresh"):
             if getattr(self, name) is not None:
                 require_whole(name, getattr(self, name), at_least=1)
 
@@ -86,8 +85,6 @@ class Teacher:
         self.scores = self._episode_scores(n) if "score" in self.strategy.uses else None
         self.plan = self.strategy.rollout_plan()
         self.eval_workers = None if self.plan is None else self._workers_for_rollouts()
-        episodes = 0 if self.plan is None else n * self.plan.episodes
-        self.cost = episodes * (settings.horizon or 0)  # steps that the next rollouts may take
         self.teacher_steps: int = before.teacher_steps if before else 0  # that rollouts have taken
         self.refreshed_at: int = before.refreshed_at if before else 0  # training steps
         self.next_round = 0  # training steps at which tasks are pushed again
@@ -128,7 +125,7 @@ class Teacher:
         if not self.strategy.uses or getattr(self.model, "_n_updates", 1) == 0:
             return False
         waited = step - self.refreshed_at >= (self.settings.refresh_every or 0)
-        due = self.strategy.due(step, self.refreshed_at, self.teacher_steps, self.cost)
+        due = self.strategy.due(step, self.refreshed_at, self.teacher_steps)
         return waited and bool(due)
 
     def refresh(self, step: int) -> None:
@@ -142,7 +139,6 @@ class Teacher:
             found, episodes = roll_out(self.model, self.eval_workers, self.plan, seed)
             fields |= found
             self.teacher_steps += episodes.steps
-            self.cost = episodes.steps
         used = {name: field for name, field in fields.items() if name in self.strategy.uses}
         self.curriculum.observe(Evidence(step=step, **used))
         self.refreshed_at = step

@@ -82,8 +82,8 @@ class SuccessSoftmax(Potential):
     def rollout_plan(self) -> RolloutPlan | None:
         return self.success.rollout_plan()
 
-    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
-        return self.success.due(step, refreshed_at, teacher_steps, cost)
+    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
+        return self.success.due(step, refreshed_at, teacher_steps)
 
 
 @dataclass(frozen=True)
@@ -138,5 +138,5 @@ class Argmax(Strategy):
     def rollout_plan(self) -> RolloutPlan | None:
         return self.strategy.rollout_plan()
 
-    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
-        return self.strategy.due(step, refreshed_at, teacher_steps, cost)
+    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
+        return self.strategy.due(step, refreshed_at, teacher_steps)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.arrays import Array, namespace
+from procurl.arrays import Array, softmax
 from procurl.checks import require_flag, require_interval, require_number
 from procurl.evidence import Evidence
 from procurl.strategies.self_paced_step import self_paced_step
@@ -16,7 +16,7 @@ from procurl.success import keep_finite
 class SPDLState(NamedTuple):
     """State of `SPDL`."""
 
-    log_probabilities: Array  # [n]
+    log_probabilities: Array  # [n] without the floor
     values: Array  # [n] the critic's latest values
 
 
@@ -33,12 +33,15 @@ class SPDL(Strategy):
         max_kl: the step size; the paper's program has 0.5 on pointmass-s and 0.2 elsewhere.
         full_step: move by the whole `max_kl` whenever the expected value is below the threshold,
             as the solver of the paper's program mostly did.
+        floor: share of the mass that is always spread evenly over the pool; the next step goes on
+            from the distribution without it.
         n_pos: training steps between updates; None: after every policy update.
     """
 
     threshold: float = 0.5
     max_kl: float = 0.2
     full_step: bool = False
+    floor: float = 0.0
     n_pos: int | None = None
 
     @property
@@ -60,12 +63,11 @@ class SPDL(Strategy):
         return SPDLState(log_p.astype(state.log_probabilities.dtype), values)
 
     def probabilities(self, state: SPDLState) -> Array:
-        xp = namespace(state.log_probabilities)
-        p = xp.exp(state.log_probabilities)
-        return p / xp.sum(p)
+        return softmax(state.log_probabilities, self.floor)
 
     def check(self) -> None:
         require_number("threshold", self.threshold)
         require_number("max_kl", self.max_kl, above=0.0)
         require_flag("full_step", self.full_step)
+        require_number("floor", self.floor, at_least=0.0, at_most=1.0)
         require_interval(self.n_pos)

@@ -69,6 +69,6 @@ class Strategy(ABC):
         """The rollouts that the strategy asks of an engine, None if it needs none."""
         return None
 
-    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array, cost: Array) -> Array:
+    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
         """Whether to refresh now; see `RolloutSuccess.due` for the arguments."""
         return step - refreshed_at >= (self.n_pos or 0)
