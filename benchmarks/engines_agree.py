@@ -16,13 +16,12 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
 
 from procurl import TaskPool
 from procurl.envs import make_array_env
 from procurl.experiments.asked import Asked
 from procurl.experiments.compare import compare
+from procurl.experiments.statistics import difference_interval
 from procurl.experiments.store import read_store
 
 STRATEGIES = ["iid", "procurl-val"]
@@ -57,12 +56,6 @@ def curves(folder: Path, strategy: str) -> Curves:
     return found
 
 
-def difference(ours: list[float], theirs: list[float]) -> NDArray[np.float64]:
-    """[3] difference of the means, and its 95% interval."""
-    interval = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
-    return np.array([np.mean(ours) - np.mean(theirs), interval.low, interval.high])
-
-
 def report(out: Path) -> bool:
     """Print the table; True where the engines agree."""
     agree = True
@@ -71,7 +64,7 @@ def report(out: Path) -> bool:
         by_engine = [curves(out / engine, strategy) for engine in ENGINES]
         for step in sorted(set(by_engine[0]) & set(by_engine[1])):
             ours, theirs = (found[step] for found in by_engine)
-            between, low, high = difference(ours, theirs)
+            between, low, high = difference_interval(ours, theirs)
             print(
                 f"{strategy:14}{step:>8}{np.mean(ours):>8.3f}{np.mean(theirs):>8.3f}"
                 f"{between:>+11.3f}   [{low:+.3f}, {high:+.3f}]"

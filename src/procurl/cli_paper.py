@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from procurl.cli_training import needs
+from procurl.cli_training import add_measuring, needs
 
 
 def add_paper_command(commands: Any) -> None:
@@ -14,7 +14,7 @@ def add_paper_command(commands: Any) -> None:
         help="make tables and figures of the paper, by name",
         description="Train what a table or figure of the paper needs and write it with the paper's "
         "numbers beside ours. Without a name, all are listed with what they need and how long it "
-        "takes here. What is trained already is kept.",
+        "takes here. What is trained or recorded already is kept.",
         epilog="Example: procurl paper metrics-pointmass-s ablation-beta-pointmass-s --seeds 20",
     )
     add = paper.add_argument
@@ -38,8 +38,26 @@ def add_paper_command(commands: Any) -> None:
     add(
         "--from-records",
         type=Path,
+        nargs="+",
+        default=[],
         metavar="DIR",
-        help="rebuild from these records instead of training; without a name, all that can be",
+        help="rebuild from these folders of records instead of training; several are joined; "
+        "without a name, all that can be",
+    )
+    add(
+        "--join-records",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="DIR",
+        help="add these folders of records to those of --out, and make nothing else",
+    )
+    add_measuring(add)
+    add(
+        "--engine",
+        default="jax",
+        help="jax (default) or host, see `procurl compare --help`; what host cannot train in, and "
+        "entries of Stable-Baselines3, keep their own",
     )
     add("--backend", default="local", help="local (default) or ray, see `procurl compare --help`")
     add("--ray-address", metavar="A", help="of the Ray cluster, see `procurl compare --help`")
@@ -47,16 +65,24 @@ def add_paper_command(commands: Any) -> None:
 
 
 def _paper(parsed: argparse.Namespace) -> int:
-    from procurl.experiments.paper import Options, list_names, run
+    from procurl.experiments.paper import Options, join, list_names, run
 
-    if not parsed.names and parsed.from_records is None:
+    if parsed.join_records:
+        if parsed.names or parsed.from_records:
+            raise ValueError("--join-records makes no pages: leave out names and --from-records")
+        print(join(parsed.join_records, parsed.out))
+        print(f"\nrecords: {parsed.out / 'records'}")
+        return 0
+    if not parsed.names and not parsed.from_records:
         print(list_names(parsed.seeds))
         return 0
     needs("report", "matplotlib", "PIL")
     chosen: dict[str, Any] = {"n_envs": parsed.n_envs} if parsed.n_envs != 1 else {}
     chosen |= {"backend": parsed.backend, "ray_address": parsed.ray_address}
+    chosen |= {name: getattr(parsed, name) for name in ("workers", "eval_every", "eval_episodes")}
     options = Options(
         steps=parsed.steps,
+        engine=parsed.engine,
         strategies=parsed.strategies,
         command=parsed.as_typed,
         compare=chosen,

@@ -1,6 +1,7 @@
 """The commands that train, and their options."""
 
 import argparse
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--engine",
         default="jax",
-        help="jax: our PPO, many runs side by side (default); sb3: Stable-Baselines3's PPO",
+        help="jax: our PPO, many runs side by side (default); host: our PPO for ballcatching and "
+        "antgoal, which steps MuJoCo on the cores and learns on the GPU, if there is one; sb3: "
+        "Stable-Baselines3's PPO",
     )
     add(
         "--ppo",
@@ -86,12 +89,36 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="of the cluster that this machine is a node of: auto, or HOST:PORT (default: "
         "$RAY_ADDRESS, or a cluster of this machine alone)",
     )
+    add_measuring(add)
     add("--tensorboard", type=Path, metavar="DIR", help="also log to TensorBoard files in DIR")
     add("--wandb", metavar="PROJECT", help="also log to this project of Weights & Biases")
 
 
+def add_measuring(add: Callable[..., Any]) -> None:
+    """Add the options for evaluations and for the number of processes."""
+    add(
+        "--eval-every",
+        type=int,
+        metavar="N",
+        help="training steps between evaluations (default: as in the paper)",
+    )
+    add(
+        "--eval-episodes",
+        type=int,
+        metavar="N",
+        help="episodes on each task of an evaluation (default: as in the paper)",
+    )
+    add(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="processes at a time, which share the cores or the GPU of this machine (default: one "
+        "for every core, or one for the GPU)",
+    )
+
+
 def _compare(parsed: argparse.Namespace) -> int:
-    if parsed.engine == "jax":
+    if parsed.engine in ("jax", "host"):
         needs("jax", "jax", "flax", "optax")
     if parsed.engine == "sb3":
         needs("sb3", "stable_baselines3", "gymnasium")
@@ -115,6 +142,9 @@ def _compare(parsed: argparse.Namespace) -> int:
         keep_models=train,
         backend=parsed.backend,
         ray_address=parsed.ray_address,
+        workers=parsed.workers,
+        eval_every=parsed.eval_every,
+        eval_episodes=parsed.eval_episodes,
         tensorboard=parsed.tensorboard,
         wandb=parsed.wandb,
         command=parsed.as_typed,

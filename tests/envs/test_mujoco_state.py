@@ -14,7 +14,7 @@ from procurl.archive import read_archive, write_archive
 from procurl.envs import GymEnv, GymVectorEnv, make_pool
 from procurl.envs.ant_goal_host import HostAntGoal
 from procurl.envs.ball_catching_host import HostBallCatching
-from procurl.envs.mujoco_threads import Threads, thread_count
+from procurl.envs.mujoco_threads import THREADS_VARIABLE, Threads, thread_count
 
 NAMES = ("ballcatching", "antgoal")
 HOSTS = {"ballcatching": HostBallCatching, "antgoal": HostAntGoal}
@@ -164,3 +164,22 @@ def test_threads_do_every_row_once_and_hand_on_errors():
 def test_the_number_of_threads_is_checked():
     with pytest.raises(ValueError, match="threads must be an integer of at least 1, got 0"):
         thread_count(0)
+
+
+def test_where_no_threads_are_asked_for_the_environment_says_how_many(monkeypatch):
+    monkeypatch.setenv(THREADS_VARIABLE, "3")
+    assert thread_count(None) == 3
+    assert thread_count(2) == 2
+    monkeypatch.delenv(THREADS_VARIABLE)
+    by_cores = thread_count(None)
+    assert by_cores >= 1
+    monkeypatch.setenv(THREADS_VARIABLE, "")
+    assert thread_count(None) == by_cores
+
+
+@pytest.mark.parametrize("told", ["0", "00", "-1", "2.5", "many"])
+def test_threads_of_the_environment_that_are_no_number_are_refused(told, monkeypatch):
+    monkeypatch.setenv(THREADS_VARIABLE, told)
+    sentence = f"{THREADS_VARIABLE} must be an integer of at least 1, got '{told}'"
+    with pytest.raises(ValueError, match=sentence):
+        thread_count(None)

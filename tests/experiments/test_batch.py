@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from procurl.archive import unpack_archive
+from procurl.archive import pack_archive, unpack_archive
 from procurl.experiments import batch as batch_module
-from procurl.experiments.batch import train_batch
+from procurl.experiments.batch import make_trainer, train_batch
 from procurl.experiments.slots import STEP
 from tests.experiments.counting import BATCH, CountingTrainer, job
 
@@ -78,7 +78,9 @@ def test_models_of_runs_that_were_not_stopped_are_told():
     assert told(job(keep_models=True))[-1].models == {"seed-00004.txt": b"4 10"}
 
 
-@pytest.mark.parametrize("change", [{"steps": 50}, {"n_envs": 2}, {"pool_hash": "x"}])
+@pytest.mark.parametrize(
+    "change", [{"steps": 50}, {"n_envs": 2}, {"pool_hash": "x"}, {"eval_every": 5}]
+)
 def test_a_checkpoint_of_another_experiment_is_refused(change):
     checkpoint = next(progress.checkpoint for progress in told(job()) if progress.checkpoint)
     with pytest.raises(ValueError, match="belongs to runs with other settings"):
@@ -88,3 +90,33 @@ def test_a_checkpoint_of_another_experiment_is_refused(change):
 def test_a_pool_may_have_moved():
     checkpoint = next(progress.checkpoint for progress in told(job()) if progress.checkpoint)
     assert told(job(pool="/elsewhere.csv"), checkpoint)[-1].finished is not None
+
+
+def test_a_checkpoint_of_before_evaluations_could_be_chosen_goes_on():
+    checkpoint = next(progress.checkpoint for progress in told(job()) if progress.checkpoint)
+    meta, arrays = unpack_archive(checkpoint, "told")
+    for name in ("eval_every", "eval_episodes"):
+        del meta["identity"]["experiment"][name]
+    old = b"".join(pack_archive(meta, arrays))
+    assert told(job(), old)[-1].finished == (None, 50)
+    with pytest.raises(ValueError, match="belongs to runs with other settings"):
+        told(job(eval_episodes=5), old)
+
+
+@pytest.mark.parametrize(
+    ("engine", "env", "device", "module"),
+    [
+        ("jax", "antgoal", "gpu", "jax_trainer"),
+        ("jax", "antgoal", "cpu", "host_trainer"),
+        ("jax", "pointmass-s", "cpu", "jax_trainer"),
+        ("host", "antgoal", "gpu", "host_trainer"),
+        ("host", "ballcatching", "cpu", "host_trainer"),
+        ("sb3", "antgoal", "cpu", "sb3_trainer"),
+    ],
+)
+def test_mujoco_is_stepped_on_the_host_where_that_is_asked_for_or_there_is_no_gpu(
+    engine, env, device, module, monkeypatch
+):
+    monkeypatch.setattr(batch_module, "resolve_name", lambda name: lambda *_: name)
+    made = make_trainer(job(engine=engine, env=env, device=device), BATCH)
+    assert made.startswith(f"procurl.experiments.{module}:")

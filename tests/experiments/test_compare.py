@@ -127,7 +127,19 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys):
         (["pointmass-s", "--strategies", "idd"], "Did you mean 'iid'?"),
         (["pointmass-s", "--seeds", "0"], "seeds must be an integer of at least 1, got 0"),
         (["pointmass-s", "--steps", "0"], "steps must be an integer of at least 1, got 0"),
-        (["pointmass-s", "--engine", "tf"], "engine must be one of jax, sb3, got 'tf'"),
+        (["pointmass-s", "--engine", "tf"], "engine must be one of jax, host, sb3, got 'tf'"),
+        (
+            ["pointmass-s", "--engine", "host"],
+            "engine host is for ballcatching, antgoal, got environment 'pointmass-s'",
+        ),
+        (["pointmass-s", "--workers", "0"], "workers must be an integer of at least 1, got 0"),
+        (["pointmass-s", "--backend", "ray", "--workers", "2"], "backend local only, got 2: Ray"),
+        (["pointmass-s", "--eval-episodes", "0"], "eval_episodes must be an integer of at least 1"),
+        (["pointmass-s", "--eval-every", "-1"], "eval_every must be an integer of at least 1"),
+        (
+            ["pointmass-s", "--eval-every", "1000"],
+            "eval_every must be at least the 1024 steps of an update, got 1000",
+        ),
         (["pointmass-s", "--backend", "slurm"], "backend must be one of local, ray"),
         (["pointmass-s", "--ray-address", "auto"], "ray_address is of use with the backend ray"),
         (
@@ -149,6 +161,33 @@ def test_bad_input_is_one_sentence_and_leaves_no_directory(arguments, message, t
     assert message in error
     assert error.count("\n") == 1
     assert not out.exists()
+
+
+def test_threads_that_cannot_be_used_leave_no_directory(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("mujoco")
+    monkeypatch.setenv("PROCURL_THREADS", "all")
+    out = tmp_path / "out"
+    assert main(["compare", "antgoal", "--out", str(out)]) == 2
+    assert "PROCURL_THREADS must be an integer of at least 1, got 'all'" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_evaluations_come_as_often_and_as_long_as_asked_for(tmp_path, capsys):
+    command = ["compare", "pointmass-s", "--strategies", "iid", "--seeds", "1", "--steps", "4096"]
+    command += ["--workers", "1", "--out", str(tmp_path)]
+    assert main([*command, "--eval-every", "1500", "--eval-episodes", "2"]) == 0
+    rows = exported(tmp_path, capsys)
+    # Between updates, at the first chance after every 1500 steps, and at the end.
+    assert [(row["step"], row["train_steps"]) for row in rows] == [
+        ("1500", "2048"),
+        ("3000", "3072"),
+        ("4096", "4096"),
+    ]
+    with read_store(tmp_path) as store:
+        assert (store.experiment.eval_every, store.experiment.eval_episodes) == (1500, 2)
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert "eval_every is 1500, not None; eval_episodes is 2, not None" in error
 
 
 def test_a_directory_in_use_is_refused(tmp_path, capsys):

@@ -20,9 +20,11 @@ from procurl.experiments.paper_entries import (
     needed,
 )
 from procurl.experiments.paper_estimates import RATES, duration, estimate, teacher_steps
+from procurl.experiments.paper_pages import _cost_table
 from procurl.experiments.paper_records import read_records, write_records
 from procurl.experiments.plans import Contender
 from procurl.experiments.presets import paper_strategy
+from procurl.experiments.recorded import join_records, recorded_of
 from procurl.ppo.settings import PPOSettings
 from tests.experiments.synthetic import synthetic_results
 
@@ -34,7 +36,7 @@ def recorded(folder, sweep, contenders, seeds=3, picks=300):
     )
     facts = {"command": "procurl paper", "width": 2, "device": "cpu", "machine": {"processor": "?"}}
     results = dataclasses.replace(results, engine=sweep.engine, facts=facts)
-    write_records(results, folder / sweep.name)
+    write_records(recorded_of(results), folder / sweep.name)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -59,7 +61,7 @@ def records(tmp_path_factory):
 def made(records, tmp_path_factory):
     """(folder, what was printed) of all entries at once."""
     out = tmp_path_factory.mktemp("paper")
-    return out, run([], out=out, from_records=records)
+    return out, run([], out=out, from_records=[records])
 
 
 WITHOUT_RECORDS = ("curves-ballcatching", "curves-antgoal")
@@ -174,16 +176,16 @@ class TestFromRecords:
         _, text = made
         assert "of 13 claims that could be checked hold." in text
         recorded(tmp_path / "records", HARD, ["procurl-val", "iid"])
-        alone = run(["claims"], out=tmp_path, from_records=tmp_path / "records")
+        alone = run(["claims"], out=tmp_path, from_records=[tmp_path / "records"])
         assert "of 1 claims" in alone
 
     def test_records_that_a_named_entry_lacks_are_an_error(self, records, tmp_path):
         with pytest.raises(ValueError, match="curves-antgoal needs records of antgoal"):
-            run(["curves-antgoal"], out=tmp_path, from_records=records)
+            run(["curves-antgoal"], out=tmp_path, from_records=[records])
 
     def test_a_folder_without_records_is_an_error(self, tmp_path):
         with pytest.raises(ValueError, match="nowhere holds no records"):
-            run([], out=tmp_path, from_records=tmp_path / "nowhere")
+            run([], out=tmp_path, from_records=[tmp_path / "nowhere"])
 
     def test_the_overview_keeps_what_was_made_before(self, tmp_path):
         for name in ("theorem-1", "theorem-2"):
@@ -195,11 +197,20 @@ class TestFromRecords:
     def test_some_strategies_may_be_missing(self, tmp_path):
         recorded(tmp_path / "records", POINT_MASS, ["procurl-val", "iid"])
         names = ["curves-pointmass-s", "metrics-pointmass-s", "test-pointmass-s"]
-        text = run(names, out=tmp_path, from_records=tmp_path / "records")
+        text = run(names, out=tmp_path, from_records=[tmp_path / "records"])
         assert "At 1M steps" in text
         assert "(2 strategies)" in text
         page = (tmp_path / names[0] / "README.md").read_text(encoding="utf-8")
         assert "--seeds 3 --strategies procurl-val iid\n" in page
+
+    def test_a_run_has_its_share_of_the_time_of_its_own_batch(self):
+        parts = [
+            recorded_of(dataclasses.replace(synthetic_results([name], 2), facts={"width": width}))
+            for name, width in (("iid", 2), ("procurl-val", 4))
+        ]
+        table = _cost_table(join_records(parts), 1_000_000)
+        seconds = {row[0]: row[3] for row in table.rows}
+        assert (seconds["iid"], seconds["procurl-val"]) == ("10", "5")
 
 
 class TestTraining:
@@ -245,12 +256,10 @@ class TestTraining:
         assert not asked
 
     def test_the_runner_is_asked_for_what_the_entry_needs(self, tmp_path, monkeypatch):
-        from procurl.experiments import asked as asking
         from procurl.experiments import compare, store
 
         asked = []
-        monkeypatch.setattr(asking, "Asked", lambda **given: asked.append(given))
-        monkeypatch.setattr(compare, "compare", lambda _: None)
+        monkeypatch.setattr(compare, "compare", asked.append)
 
         class Read:
             def __enter__(self):
@@ -260,14 +269,14 @@ class TestTraining:
                 pass
 
         monkeypatch.setattr(store, "read_store", lambda _: Read())
-        run(["hard-pointmass-s"], seeds=3, out=tmp_path, options=Options(compare={"n_envs": 4}))
+        options = Options(compare={"n_envs": 4, "workers": 2, "eval_every": 50_000})
+        run(["hard-pointmass-s"], seeds=3, out=tmp_path, options=options)
         (given,) = asked
-        assert given["strategies"] == ["procurl-val", "procurl-out", "iid"]
-        assert given["steps"] == 2_000_000
-        assert given["seeds"] == 3
-        assert given["n_envs"] == 4
-        assert given["ppo"] == ["ent_coef=0.002"]
-        assert given["pool"] == str(tmp_path / "pools" / "pointmass-s-hard.csv")
+        assert given.strategies == ["procurl-val", "procurl-out", "iid"]
+        assert (given.steps, given.seeds, given.n_envs) == (2_000_000, 3, 4)
+        assert (given.engine, given.workers, given.eval_every) == ("jax", 2, 50_000)
+        assert given.ppo == ("ent_coef=0.002",)
+        assert given.pool == str(tmp_path / "pools" / "pointmass-s-hard.csv")
         assert (tmp_path / "pools" / "pointmass-s-hard.csv").exists()
 
 
@@ -283,12 +292,42 @@ class TestCommand:
         assert (tmp_path / "theorem-1" / "README.md").exists()
         assert f"pages: {tmp_path / 'README.md'}" in capsys.readouterr().out
 
+    def test_records_are_joined_into_those_of_out(self, capsys, tmp_path):
+        a, b, out = (tmp_path / name for name in ("a", "b", "out"))
+        recorded(out / "records", POINT_MASS, ["iid"])
+        recorded(a, POINT_MASS, ["hard"], seeds=2)
+        recorded(b, HARD, ["procurl-val"])
+        assert main(["paper", "--join-records", str(a), str(b), "--out", str(out)]) == 0
+        printed = capsys.readouterr().out
+        assert "iid, hard" in printed
+        assert "2 to 3" in printed
+        joined = read_records(out / "records" / "pointmass-s").results
+        assert joined.labels == ("iid", "hard")
+        assert read_records(out / "records" / "pointmass-s-hard").results.labels == ("procurl-val",)
+
+    def test_records_that_cannot_be_joined_change_nothing(self, capsys, tmp_path):
+        recorded(tmp_path / "out" / "records", HARD, ["iid"])
+        other = dataclasses.replace(HARD, steps=1_000_000)
+        recorded(tmp_path / "a", POINT_MASS, ["iid"])
+        recorded(tmp_path / "a", other, ["procurl-val"])
+        told = ["--join-records", str(tmp_path / "a"), "--out", str(tmp_path / "out")]
+        assert main(["paper", *told]) == 2
+        assert "steps is 1000000, not 2000000" in capsys.readouterr().err
+        assert [folder.name for folder in (tmp_path / "out" / "records").iterdir()] == [HARD.name]
+
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
+            (["theorem-1", "--join-records", "a"], "--join-records makes no pages"),
+            (["--join-records", "nowhere"], "nowhere holds no records"),
             (["metrics-pointmas-s"], "Did you mean 'metrics-pointmass-s'?"),
             (["theorem-1", "--seeds", "0"], "seeds must be an integer of at least 1, got 0"),
             (["theorem-1", "--steps", "-5"], "steps must be an integer of at least 1, got -5"),
+            (["theorem-1", "--workers", "0"], "workers must be an integer of at least 1, got 0"),
+            (["theorem-1", "--eval-every", "0"], "eval_every must be an integer of at least 1"),
+            (["curves-antgoal", "--engine", "sb3"], "engine must be one of jax, host, got 'sb3'"),
+            (["curves-pointmass-d", "--engine", "host"], "curves-pointmass-d trains in none of"),
+            (["curves-basickarel", "--eval-every", "2000"], "at least the 2048 steps of an update"),
             (["--from-records", "nowhere"], "nowhere holds no records"),
         ],
     )

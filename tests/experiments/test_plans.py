@@ -49,9 +49,12 @@ def test_every_batch_has_a_folder_of_its_own():
     assert len({batch.folder for batch in batches}) == len(batches) == 12
 
 
-def test_an_experiment_out_of_range_is_named():
-    with pytest.raises(ValueError, match="steps must be an integer of at least 1, got 0"):
-        Experiment(env="corridor", engine="jax", steps=0).check()
+@pytest.mark.parametrize("name", ["steps", "n_envs", "eval_every", "eval_episodes"])
+def test_an_experiment_out_of_range_is_named(name):
+    given = {"env": "corridor", "engine": "jax", "steps": 10}
+    Experiment(**given).check()
+    with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, got 0"):
+        Experiment(**(given | {name: 0})).check()
 
 
 def test_a_request_is_extended_and_nothing_is_taken_back():

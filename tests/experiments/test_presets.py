@@ -3,7 +3,8 @@
 import pytest
 
 from procurl import strategy_names
-from procurl.experiments.presets import PRESETS, paper_strategy, preset
+from procurl.experiments.plans import Experiment
+from procurl.experiments.presets import PRESETS, paper_strategy, preset, preset_of
 
 
 @pytest.mark.parametrize("env", PRESETS)
@@ -31,3 +32,11 @@ def test_given_settings_come_first():
 def test_an_unknown_environment_is_answered_with_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'pointmass-s'"):
         preset("pointmass")
+
+
+def test_an_experiment_is_evaluated_as_it_says_and_else_as_in_the_paper():
+    paper = Experiment(env="antgoal", engine="jax", steps=1000)
+    assert preset_of(paper) == preset("antgoal")
+    own = preset_of(Experiment("antgoal", "jax", 1000, eval_every=5000, eval_episodes=2))
+    assert (own.eval_every, own.eval_episodes) == (5000, 2)
+    assert own._replace(eval_every=100_000, eval_episodes=10) == preset("antgoal")

@@ -50,13 +50,13 @@ class FakeRay:
 
     Args:
         lost_after: values that come of each task before its node is lost, one entry per task.
-        gpus: of the cluster.
+        gpus, cpus: of the cluster.
     """
 
     exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
 
-    def __init__(self, lost_after=(), gpus=0):
-        self.lost_after, self.gpus = list(lost_after), gpus
+    def __init__(self, lost_after=(), gpus=0, cpus=2):
+        self.lost_after, self.gpus, self.cpus = list(lost_after), gpus, cpus
         self.started, self.options, self.down = [], None, False
 
     def init(self, **how):
@@ -66,7 +66,7 @@ class FakeRay:
         self.down = True
 
     def cluster_resources(self):
-        return {"CPU": 2.0} | ({"GPU": self.gpus} if self.gpus else {})
+        return {"CPU": float(self.cpus)} | ({"GPU": self.gpus} if self.gpus else {})
 
     def put(self, value):
         return value
@@ -94,12 +94,18 @@ def fake(monkeypatch):
     """Makes a fake cluster, on which a counting trainer trains."""
     monkeypatch.setattr(batch_module, "make_trainer", CountingTrainer)
     monkeypatch.setattr(batch_module, "TELL_SECONDS", 0.0)
-    monkeypatch.setattr(ray_backend, "prepare_process", lambda one_thread: None)
+    prepared = []
+    monkeypatch.setattr(
+        ray_backend,
+        "prepare_process",
+        lambda one_thread, threads: prepared.append((one_thread, threads)),
+    )
     monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     monkeypatch.delenv("XLA_PYTHON_CLIENT_MEM_FRACTION", raising=False)
 
     def make(**settings):
         made = FakeRay(**settings)
+        made.prepared = prepared
         monkeypatch.setitem(sys.modules, "ray", made)
         return made
 
@@ -137,6 +143,16 @@ def test_where_there_are_gpus_batches_share_them(fake, tmp_path):
         assert cluster.device == "gpu"
         cluster.run(tmp_path, job(), BATCHES[:1], lambda _: None)
     assert (ray.options["num_gpus"], ray.options["num_cpus"]) == (0.5, 0)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "prepared"), [({"cpus": 8}, (True, 1)), ({"cpus": 12, "gpus": 2}, (False, 3))]
+)
+def test_batches_share_the_cores_of_the_cluster(fake, tmp_path, cluster, prepared):
+    """One core each, or with two batches on each of two GPUs a quarter of all cores."""
+    ray = fake(**cluster)
+    trained(tmp_path)
+    assert ray.prepared == [prepared] * len(BATCHES)
 
 
 def test_a_lost_batch_goes_on_from_the_last_checkpoint_that_arrived(fake, tmp_path):

@@ -14,6 +14,7 @@ from procurl.experiments import report_explorer, report_pictures
 from procurl.experiments.figures import COLOURS
 from procurl.experiments.paper_records import write_records
 from procurl.experiments.plans import Experiment, Request
+from procurl.experiments.recorded import recorded_of
 from procurl.experiments.report import report_html, write_report
 from procurl.experiments.report_explorer import CELLS, chosen_runs, explorer_payload
 from procurl.experiments.report_packing import MISSING, column, packed, script_json
@@ -340,7 +341,7 @@ def test_ten_thousand_runs_give_a_page_of_reasonable_size():
 
 
 def test_records_that_were_made_compact_give_a_report_too(tmp_path):
-    write_records(report_results(), tmp_path)
+    write_records(recorded_of(report_results()), tmp_path)
     page = write_report(tmp_path).read_text(encoding="utf-8")
     assert "procurl-val" in page
     assert (tmp_path / "table.md").exists()

@@ -1,23 +1,26 @@
 """The store: what was recorded comes back, another experiment is refused, damage is noticed."""
 
 import io
+import json
 import math
 import os
 import random
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from procurl import TaskPool
+from procurl.experiments.packing import pack_pool
 from procurl.experiments.plans import Experiment, Request
 from procurl.experiments.records import write_csv
 from procurl.experiments.results import Measured, RunId, Snapshot
 from procurl.experiments.store import FILE, open_experiment, read_store
+from procurl.experiments.store_rows import create_file
 
 EXPERIMENT = Experiment(env="corridor", engine="sb3", steps=1000, n_envs=2)
 POOL = TaskPool([[0.1], [0.2], [0.9]], names=["length"], features={"hard": [0, 0, 1]})
@@ -220,6 +223,16 @@ def test_a_directory_is_extended_and_nothing_is_taken_back(tmp_path):
     open_experiment(tmp_path, EXPERIMENT, POOL, Request({"iid": 4})).close()
     with open_experiment(tmp_path, EXPERIMENT, POOL, Request({"iid": 2, "easy": 8})) as store:
         assert store.request.seeds == {"iid": 4, "easy": 8}
+
+
+def test_a_directory_of_before_evaluations_could_be_chosen_goes_on(tmp_path):
+    old = asdict(replace(EXPERIMENT, pool_hash=POOL.fingerprint))
+    for name in ("eval_every", "eval_episodes"):
+        del old[name]
+    create_file(tmp_path / FILE, {"experiment": json.dumps(old), "pool": pack_pool(POOL)})
+    open_experiment(tmp_path, EXPERIMENT, POOL).close()
+    with pytest.raises(ValueError, match="another experiment: eval_every is None, not 5"):
+        open_experiment(tmp_path, replace(EXPERIMENT, eval_every=5), POOL)
 
 
 def test_the_width_is_that_of_the_first_time(tmp_path):

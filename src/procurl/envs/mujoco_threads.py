@@ -6,12 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 from procurl.checks import require_whole
 
+THREADS_VARIABLE = "PROCURL_THREADS"  # of the environment: threads where none are asked for
+
 
 def thread_count(threads: int | None) -> int:
-    """`threads`, or one for every core that this process may use."""
+    """`threads`, or what the environment says, or one for every core of this process."""
     if threads is not None:
         require_whole("threads", threads, at_least=1)
         return threads
+    if told := os.environ.get(THREADS_VARIABLE):
+        if not told.isdecimal() or int(told) < 1:
+            raise ValueError(
+                f"{THREADS_VARIABLE} must be an integer of at least 1, got {told!r}: it says how "
+                "many threads step MuJoCo"
+            )
+        return int(told)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from procurl.checks import require_choice, require_whole
 from procurl.envs import make_host_env, make_pool
+from procurl.envs.mujoco_threads import thread_count
+from procurl.experiments.batch import has_host_form, host_environments
 from procurl.experiments.local import cores
 from procurl.experiments.plans import Contender, read_settings
 from procurl.experiments.presets import paper_strategy
@@ -14,7 +16,7 @@ from procurl.pool import TaskPool
 from procurl.ppo.settings import PPOSettings, paper_settings
 from procurl.settings import flat_settings, with_settings
 
-ENGINES = ("jax", "sb3")
+ENGINES = ("jax", "host", "sb3")
 BACKENDS = ("local", "ray")
 CPU_WIDTH = 8
 GPU_WIDTH = 128
@@ -32,10 +34,13 @@ class Asked(NamedTuple):
     engine: str = "jax"
     pool: str | None = None  # files
     test_pool: str | None = None
+    eval_every: int | None = None  # training steps between evaluations, None for the paper's
+    eval_episodes: int | None = None  # on each task of an evaluation, None for the paper's
     ppo: Sequence[str] = ()  # settings beside the paper's, name=value
     keep_models: bool = False
     backend: str = "local"
     ray_address: str | None = None
+    workers: int | None = None  # processes at a time; None for one per core, or one for a GPU
     tensorboard: Path | None = None
     wandb: str | None = None
     command: str | None = None  # how to run this again
@@ -51,21 +56,44 @@ class Asked(NamedTuple):
                 f"ray_address must be auto or HOST:PORT, got {self.ray_address!r}: Ray's client "
                 "cannot pass on what tasks stream. Give the command on a node of the cluster"
             )
-        for name in ("seeds", "steps", "n_envs"):
+        if self.workers is not None and self.backend == "ray":
+            raise ValueError(
+                f"workers is of use with the backend local only, got {self.workers}: "
+                "Ray decides how many batches it trains at a time"
+            )
+        for name in ("seeds", "steps", "n_envs", "workers", "eval_every", "eval_episodes"):
             if getattr(self, name) is not None:
                 require_whole(name, getattr(self, name), at_least=1)
         make_host_env(self.env)
+        if has_host_form(self.env):
+            thread_count(None)  # raises where the environment's variable cannot be used
+        elif self.engine == "host":
+            raise ValueError(
+                f"engine host is for {', '.join(host_environments())}, got environment "
+                f"{self.env!r}: its steps are always compiled, use the engine jax"
+            )
         contenders = [Contender.parse(text) for text in self.strategies]
         for contender in contenders:
             paper_strategy(self.env, contender.strategy, **contender.settings()).check()
-        given = read_settings(",".join(self.ppo), "PPO")
-        ppo: PPOSettings = with_settings("PPO", paper_settings(self.env), given)
+        ppo = ppo_asked(self.env, self.ppo)
         ppo.check()
         if ppo.n_steps % self.n_envs:
             raise ValueError(
                 f"n_envs must divide the {ppo.n_steps} steps of an update, got {self.n_envs}"
             )
+        if self.eval_every is not None and self.eval_every < ppo.n_steps:
+            raise ValueError(
+                f"eval_every must be at least the {ppo.n_steps} steps of an update, got "
+                f"{self.eval_every}: runs are evaluated between updates, so most would be left out"
+            )
         return contenders, ppo
+
+
+def ppo_asked(env: str, given: Sequence[str]) -> PPOSettings:
+    """The paper's settings of PPO for an environment, with those `given` as `name=value`."""
+    settings = read_settings(",".join(given), "PPO")
+    ppo: PPOSettings = with_settings("PPO", paper_settings(env), settings)
+    return ppo
 
 
 def read_pools(asked: Asked) -> tuple[TaskPool, TaskPool | None]:
@@ -80,12 +108,18 @@ def read_pools(asked: Asked) -> tuple[TaskPool, TaskPool | None]:
 
 
 def width_of(asked: Asked, device: str) -> int:
-    """Seeds side by side: on a CPU, as many batches as cores where there are few seeds."""
-    if asked.engine == "sb3":
-        return 1
+    """Seeds side by side.
+
+    On a CPU there are as many batches as cores where there are few seeds, and otherwise as few as
+    `CPU_WIDTH` allows, with the seeds spread evenly over them.
+    """
+    on_host = device == "cpu" and has_host_form(asked.env)
+    if asked.engine in ("host", "sb3") or on_host:
+        return 1  # runs of a batch would take turns
     if device == "gpu":
         return min(asked.seeds, GPU_WIDTH)
-    return math.ceil(asked.seeds / cores()) if asked.seeds < CPU_WIDTH else CPU_WIDTH
+    few = asked.seeds < CPU_WIDTH
+    return math.ceil(asked.seeds / (cores() if few else math.ceil(asked.seeds / CPU_WIDTH)))
 
 
 def cost_of(env: str, contender: Contender, pool: TaskPool) -> float:

@@ -24,10 +24,14 @@ from procurl.experiments.trainer import Checkpoint, Trainer
 
 SAVE_SECONDS = 20.0  # between checkpoints, beside those at evaluations
 TELL_SECONDS = 0.5
+# Fields that experiments have got since checkpoints were first written, and what they were before.
+SINCE = {"eval_every": None, "eval_episodes": None}
 # Each makes a trainer of a job and a batch.
-COMPILED = "procurl.experiments.jax_trainer:make_trainer"
-ON_HOST = "procurl.experiments.host_trainer:make_host_trainer"
-STABLE_BASELINES = "procurl.experiments.sb3_trainer:make_trainer"
+TRAINERS = {
+    "jax": "procurl.experiments.jax_trainer:make_trainer",
+    "host": "procurl.experiments.host_trainer:make_host_trainer",
+    "sb3": "procurl.experiments.sb3_trainer:make_trainer",
+}
 
 
 class Progress(NamedTuple):
@@ -50,21 +54,26 @@ def make_trainer(job: Job, batch: Batch) -> Trainer:
     Environments that have a form of their own for the host are stepped there on a CPU.
     """
     experiment = job.experiment
-    engine = STABLE_BASELINES if experiment.engine == "sb3" else COMPILED
-    if engine == COMPILED and experiment.device == "cpu" and has_host_form(experiment.env):
-        engine = ON_HOST
-    trainer: Trainer = resolve_name(engine)(job, batch)
+    engine = experiment.engine
+    if engine == "jax" and experiment.device == "cpu" and has_host_form(experiment.env):
+        engine = "host"
+    trainer: Trainer = resolve_name(TRAINERS[engine])(job, batch)
     return trainer
 
 
 def trainer_module(engine: str) -> str:
     """The module that an engine's trainers will need, whatever the environment."""
-    return (STABLE_BASELINES if engine == "sb3" else COMPILED).partition(":")[0]
+    return TRAINERS[engine].partition(":")[0]
 
 
 def has_host_form(env: str) -> bool:
     """Whether the environment is stepped by another class on the host than in JAX."""
     return ENVIRONMENTS[env].host_env is not None
+
+
+def host_environments() -> tuple[str, ...]:
+    """The environments that the engine `host` can train in."""
+    return tuple(filter(has_host_form, ENVIRONMENTS))
 
 
 def train_batch(
@@ -165,7 +174,8 @@ def _packed(trainer: Trainer, identity: dict[str, Any]) -> bytes:
 
 def _unpacked(content: bytes, batch: Batch, identity: dict[str, Any]) -> Checkpoint:
     meta, arrays = unpack_archive(content, batch.folder)
-    if meta["identity"] != json.loads(json.dumps(identity)):
+    written = {**meta["identity"], "experiment": {**SINCE, **meta["identity"]["experiment"]}}
+    if written != json.loads(json.dumps(identity)):
         raise ValueError(
             f"{batch.folder}: the checkpoint belongs to runs with other settings, or on another "
             "kind of device; name another directory with --out"

@@ -1,6 +1,5 @@
 """`procurl compare` and `procurl train`: from what was asked to a table, figures and a report."""
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from procurl.experiments.local import Workers, cores, has_gpu, sole_user
 from procurl.experiments.logs import Log, opened_logs
 from procurl.experiments.plans import (
     Batch,
+    Contender,
     Experiment,
     Job,
     Request,
@@ -24,7 +24,7 @@ from procurl.experiments.plans import (
 )
 from procurl.experiments.presets import preset
 from procurl.experiments.results import RunId
-from procurl.experiments.store import Store, open_experiment, read_store
+from procurl.experiments.store import FILE, Store, open_experiment, read_store
 from procurl.settings import describe
 
 
@@ -46,12 +46,13 @@ class Backend(Protocol):
 def compare(asked: Asked) -> str:
     """Train every strategy with every seed, and return the table; files go to `asked.out`."""
     contenders, ppo = asked.check()
-    with _backend(asked, len(contenders)) as backend:
+    paper = preset(asked.env)
+    with _backend(asked, contenders) as backend:
         pool, test_pool = read_pools(asked)
         experiment = Experiment(
             env=asked.env,
             engine=asked.engine,
-            steps=preset(asked.env).steps if asked.steps is None else asked.steps,
+            steps=paper.steps if asked.steps is None else asked.steps,
             n_envs=asked.n_envs,
             width=width_of(asked, backend.device),
             pool=None if asked.pool is None else os.path.abspath(asked.pool),
@@ -59,6 +60,11 @@ def compare(asked: Asked) -> str:
             test_hash=None if test_pool is None else test_pool.fingerprint,
             device=backend.device,
             student=describe(ppo),
+            # The paper's own numbers are no other experiment than none.
+            eval_every=None if asked.eval_every == paper.eval_every else asked.eval_every,
+            eval_episodes=(
+                None if asked.eval_episodes == paper.eval_episodes else asked.eval_episodes
+            ),
         )
         request = Request({}).extended(contenders, asked.seeds)
         with (
@@ -148,12 +154,22 @@ def render(out: Path, picture: Path, tasks: int = 4) -> None:
     write_gif(picture, env, contexts[chosen], load_policy(f"{path}-best"))
 
 
-def _backend(asked: Asked, contenders: int) -> Backend:
+def _backend(asked: Asked, contenders: list[Contender]) -> Backend:
+    use_gpus = asked.engine != "sb3"
     if asked.backend == "ray":
         from procurl.experiments.ray_backend import RayCluster
 
-        return RayCluster(asked.ray_address, use_gpus=asked.engine == "jax")
-    device = "gpu" if has_gpu() and asked.engine == "jax" else "cpu"
-    batches = contenders * math.ceil(asked.seeds / width_of(asked, device))
-    preload = trainer_module(asked.engine)
-    return Workers(1 if device == "gpu" else min(batches, cores()), device, preload)
+        return RayCluster(asked.ray_address, use_gpus)
+    device = "gpu" if use_gpus and has_gpu() else "cpu"
+    usual = 1 if device == "gpu" else cores()
+    count = min(asked.workers or usual, _count_batches(asked, contenders, device))
+    return Workers(count, device, trainer_module(asked.engine))
+
+
+def _count_batches(asked: Asked, contenders: list[Contender], device: str) -> int:
+    """How many there will be; a directory keeps its width, and all that was asked of it."""
+    width, request = width_of(asked, device), Request({})
+    if (asked.out / FILE).exists():
+        with read_store(asked.out) as store:
+            width, request = store.experiment.width, store.request
+    return len(batches_of(request.extended(contenders, asked.seeds), width))

@@ -13,7 +13,7 @@ from procurl.envs import make_host_env
 from procurl.envs.vector_env import GymVectorEnv
 from procurl.experiments.jax_trainer import measured_of
 from procurl.experiments.plans import Batch, Job
-from procurl.experiments.presets import paper_strategy, ppo_of, preset
+from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
 from procurl.experiments.results import Measured, evaluated_tasks, shown_tasks
 from procurl.experiments.trainer import Checkpoint
 from procurl.policy import make_policy, save_policy
@@ -102,7 +102,7 @@ def make_host_trainer(job: Job, batch: Batch) -> HostTrainer:
     """The runs of a batch at their first step."""
     experiment, contender = job.experiment, batch.contender
     strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())
-    how = preset(experiment.env)
+    how = preset_of(experiment)
     evaluated = evaluated_tasks(len(job.pool), how.eval_tasks)
 
     def env(width: int, pool: TaskPool) -> GymVectorEnv:
@@ -124,7 +124,6 @@ def make_host_trainer(job: Job, batch: Batch) -> HostTrainer:
             test_env=None if job.test_pool is None else env(EVAL_WIDTH, job.test_pool),
             test_pool=job.test_pool,
             reset_samples=START_SAMPLES,
-            horizon=make_host_env(experiment.env).horizon,
         )
         for seed in batch.seeds
     ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from procurl.envs import make_array_env
 from procurl.experiments.plans import Batch, Job
-from procurl.experiments.presets import paper_strategy, ppo_of, preset
+from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
 from procurl.experiments.results import Measured, Snapshot, evaluated_tasks, shown_tasks
 from procurl.experiments.trainer import Checkpoint
 from procurl.policy import make_policy, save_policy
@@ -91,7 +91,7 @@ def make_trainer(job: Job, batch: Batch) -> JaxTrainer:
     env = make_array_env(experiment.env)
     contender = batch.contender
     strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())
-    how = preset(experiment.env)
+    how = preset_of(experiment)
     evaluated = evaluated_tasks(len(job.pool), how.eval_tasks)
     runs = Runs(
         env,

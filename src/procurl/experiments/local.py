@@ -1,4 +1,4 @@
-"""Running batches on this machine: one process per core, or one for a GPU."""
+"""Running batches on this machine: processes that share its cores, or its GPU."""
 
 import multiprocessing
 import os
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from procurl.archive import write_bytes
+from procurl.envs.mujoco_threads import THREADS_VARIABLE
 from procurl.experiments.batch import Progress, train_batch
 from procurl.experiments.plans import Batch, Job
 from procurl.experiments.slots import Slots
@@ -45,7 +46,7 @@ class Workers:
         self._all = []
         for _ in range(count):
             ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, device == "cpu", preload))
+            process = context.Process(target=_serve, args=(theirs, count, device, preload))
             process.start()
             theirs.close()
             self._all.append(Worker(process, ours))
@@ -128,12 +129,15 @@ def use_compilation_cache() -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 
-def prepare_process(one_thread: bool) -> None:
-    """Set what JAX reads when it is imported.
+def prepare_process(one_thread: bool, threads: int) -> None:
+    """Set what JAX reads when it is imported, and MuJoCo's environments when they are made.
 
     Args:
         one_thread: on a CPU, which gives the same numbers however many cores there are.
+        threads: that step MuJoCo, unless the user has said how many.
     """
+    if not os.environ.get(THREADS_VARIABLE):
+        os.environ[THREADS_VARIABLE] = str(max(1, threads))
     if one_thread and ONE_THREAD not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD}".strip()
     use_compilation_cache()
@@ -163,8 +167,8 @@ def _received(pipe: Connection) -> Any:
         ) from error
 
 
-def _serve(pipe: Connection, one_thread: bool, preload: str) -> None:
-    """Train what comes through the pipe, until this process is stopped."""
+def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
+    """Train what comes through the pipe, one of `count` processes, until this one is stopped."""
     stopped = False
 
     def stop(*_: object) -> None:
@@ -172,7 +176,9 @@ def _serve(pipe: Connection, one_thread: bool, preload: str) -> None:
         stopped = True
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever drives decides
-    prepare_process(one_thread)
+    if device == "gpu" and count > 1:  # whoever came first would take most of its memory
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    prepare_process(one_thread=device == "cpu", threads=cores() // count)
     try:
         import_module(preload)
         folder, job = pipe.recv()

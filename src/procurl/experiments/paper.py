@@ -1,25 +1,28 @@
 """`procurl paper`: every table, figure and theorem of the paper by name, ours beside theirs.
 
 Runs are trained where they are missing, kept under `OUT/runs`, and recorded compactly under
-`OUT/records`. All pages are made from such records, so records alone rebuild them.
+`OUT/records`. What is recorded there counts as trained. All pages are made from such records, so
+records alone rebuild them.
 """
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from procurl.archive import write_text
-from procurl.checks import require_whole
 from procurl.experiments.paper_entries import ALL, ENTRIES, Entry, entries_named, needed
 from procurl.experiments.paper_estimates import duration, estimate
 from procurl.experiments.paper_pages import Made
-from procurl.experiments.paper_records import Recorded, is_recorded, read_records
+from procurl.experiments.paper_records import names_recorded, read_joined, write_records
 from procurl.experiments.paper_runs import RECORDS, Options, command, command_of, train_missing
-from procurl.experiments.results import Results
+from procurl.experiments.recorded import Part, Recorded
 from procurl.experiments.tables import Table, as_markdown, as_text, short
 
-__all__ = ["Options", "list_names", "make_entry", "run"]
+NOTES = "notes.md"  # beside a page
+
+__all__ = ["Options", "join", "list_names", "make_entry", "run"]
 
 
 def list_names(seeds: int | None = None) -> str:
@@ -49,7 +52,7 @@ def run(
     names: Sequence[str],
     seeds: int | None = None,
     out: Path = Path("results/paper"),
-    from_records: Path | None = None,
+    from_records: Sequence[Path] = (),
     options: Options | None = None,
 ) -> str:
     """Make the named entries in `out`, and return a table of what came of them.
@@ -58,26 +61,18 @@ def run(
         names: of entries; `all`, or nothing together with `from_records`, for every one.
         seeds: per contender, None for as many as the paper had.
         out: a folder per entry, an overview in README.md, the runs and their records.
-        from_records: folder of records to rebuild from; nothing is trained then.
+        from_records: folders of records to rebuild from, joined; nothing is trained then.
         options: for training.
     """
     chosen = entries_named(names or [ALL])
-    for name, value in (("seeds", seeds), ("steps", options and options.steps)):
-        if value is not None:
-            require_whole(name, value, at_least=1)
     given = (options or Options())._replace(seeds=seeds)
-    if from_records is None:
+    given.check()
+    for folder in from_records:
+        names_recorded(folder)  # raises where there is none
+    if not from_records:
         train_missing(chosen, out, given, command(names, given))
-        records = out / RECORDS
-    else:
-        records = from_records
-        if not any(map(is_recorded, records.glob("*"))):
-            raise ValueError(f"{records} holds no records: name the folder above theirs")
-    known = {
-        sweep.name: read_records(records / sweep.name)
-        for sweep in needed(chosen)
-        if is_recorded(records / sweep.name)
-    }
+    records = from_records or (out / RECORDS,)
+    known = read_joined(records, [sweep.name for sweep in needed(chosen)])
     lines = []
     for entry in chosen:
         missing = [sweep.name for sweep in entry.needs if sweep.name not in known]
@@ -85,8 +80,8 @@ def run(
             missing = []
         if missing and names and ALL not in names:
             raise ValueError(
-                f"{entry.name} needs records of {', '.join(missing)}, and {records} has none; "
-                "without --from-records they are trained"
+                f"{entry.name} needs records of {', '.join(missing)}, and "
+                f"{', '.join(map(str, records))} has none; without --from-records they are trained"
             )
         if missing:
             lines.append((entry.name, entry.source, f"no records of {', '.join(missing)}"))
@@ -105,38 +100,82 @@ def make_entry(entry: Entry, runs: Mapping[str, Recorded], out: Path) -> Made:
     made = entry.make(runs, folder)
     where = entry.source if entry.source.startswith("not") else f"{entry.source} of the paper"
     parts = [f"# {entry.title}", f"{where[0].upper()}{where[1:]}.", made.body]
-    parts += [_provenance(recorded.results) for recorded in runs.values()]
+    for sweep, contenders in entry.needs.items():
+        if sweep.name in runs:
+            parts.append(_provenance(runs[sweep.name].only(contenders)))
+    parts.append(_notes(folder))
     if runs:
         parts.append(f"Made by\n\n    {command_of(entry, runs)}")
-    write_text(folder / "README.md", "\n\n".join(part.strip() for part in parts) + "\n")
+    write_text(folder / "README.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
     return made
 
 
-def _provenance(results: Results) -> str:
-    """Where the numbers of a page come from."""
-    runs = {label: sum(run.label == label for run in results.runs) for label in results.labels}
-    least, most = min(runs.values()), max(runs.values())
-    seeds = f"{least}" if least == most else f"{least} to {most}"
-    width = int(results.facts.get("width") or 1)
-    seconds = sum(
-        results.evaluations[run][-1].seconds for run in results.runs if results.evaluations[run]
+def _notes(folder: Path) -> str:
+    """What was written by hand for a page, which making it again keeps."""
+    path = folder / NOTES
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def join(folders: Sequence[Path], out: Path) -> str:
+    """Add the records of `folders` to those of `out`, and return a table of what is joined now.
+
+    Nothing is written where any of them cannot be joined.
+    """
+    target = out / RECORDS
+    names = dict.fromkeys(name for folder in folders for name in names_recorded(folder))
+    joined = read_joined([target, *folders], names)
+    lines = []
+    for name, recorded in joined.items():
+        write_records(recorded, target / name)
+        lines.append((name, ", ".join(recorded.results.labels), _seeds_told(recorded)))
+    return as_text(Table(("records", "contenders", "seeds"), tuple(lines)))
+
+
+def _provenance(recorded: Recorded) -> str:
+    """Where the numbers of a page come from, part by part."""
+    results, parts = recorded.results, recorded.parts
+    if not results.runs:
+        return ""
+    told = (
+        f"Ours: {results.env}, {short(results.steps)} training steps, {_seeds_told(recorded)} "
+        f"seeds, {results.engine} engine, {results.n_envs} "
+        f"environment{'s' * (results.n_envs > 1)} a run."
     )
-    machine = results.facts.get("machine") or {}
-    where = f"{machine.get('processor', 'an unknown machine')}, {machine.get('cores', '?')} cores"
-    gpu = machine.get("gpu", "GPU")
-    device = f"one {gpu}" if results.facts.get("device") == "gpu" else "one core"
-    lines = [
-        f"Ours: {results.env}, {short(results.steps)} training steps, {seeds} seeds, "
-        f"{results.engine} engine, {results.n_envs} environment{'s' * (results.n_envs > 1)} a run. "
-        f"Its batches of {width} runs trained for {duration(seconds / width)} in all, each on "
-        f"{device} of: {where}.",
-    ]
+    if len(parts) == 1:
+        lines = [f"{told} Its {_trained_told(parts[0], recorded)}"]
+    else:
+        listed = (f"- {', '.join(each.labels)}: {_trained_told(each, recorded)}" for each in parts)
+        lines = [told, "\n".join(listed)]
     stopped = len(results.stopped)
     if stopped:
         lines.append(
             f"{stopped} runs were stopped by a value that was not finite; their last weights count."
         )
     return "\n\n".join(lines)
+
+
+def _trained_told(part: Part, recorded: Recorded) -> str:
+    """How long and on what the contenders of a part were trained."""
+    width = int(part.facts.get("width") or 1)
+    seconds = sum(
+        measured[-1].seconds
+        for run, measured in recorded.results.evaluations.items()
+        if run.label in part.labels and measured
+    )
+    machine = part.facts.get("machine") or {}
+    where = f"{machine.get('processor', 'an unknown machine')}, {machine.get('cores', '?')} cores"
+    device = f"one {machine.get('gpu', 'GPU')}" if part.facts.get("device") == "gpu" else "one core"
+    return (
+        f"batches of {width} runs trained for {duration(seconds / width)} in all, each on "
+        f"{device} of: {where}."
+    )
+
+
+def _seeds_told(recorded: Recorded) -> str:
+    """How many seeds each contender has."""
+    runs = Counter(run.label for run in recorded.results.runs).values()
+    least, most = min(runs, default=0), max(runs, default=0)
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _write_overview(out: Path, lines: Sequence[tuple[str, ...]]) -> None:
@@ -149,7 +188,8 @@ def _write_overview(out: Path, lines: Sequence[tuple[str, ...]]) -> None:
             link = f"[{name}]({name}/README.md)" if there else name
             rows.append((link, *now.get(name, (entry.source, entry.title))))
     table = Table(("name", "paper", "what came of it"), tuple(rows))
-    write_text(out / "README.md", f"# The paper, ours beside theirs\n\n{as_markdown(table)}")
+    parts = ["# The paper, ours beside theirs", as_markdown(table), _notes(out)]
+    write_text(out / "README.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
 
 
 def _runs_told(entry: Entry, seeds: int | None) -> str:

@@ -14,7 +14,7 @@ from procurl.experiments.paper_comparison import (
     METRICS_ROWS,
     TEST_ROWS,
 )
-from procurl.experiments.paper_pages import CURRICULUM_ROWS, Experiments, Made
+from procurl.experiments.paper_pages import CURRICULUM_ROWS, ENGINES_ROWS, Experiments, Made
 from procurl.experiments.presets import preset
 
 ALL = "all"
@@ -82,10 +82,38 @@ def _plain(env: str, tested: bool = False) -> Sweep:
 
 POINT_MASS = _plain("pointmass-s", tested=True)
 KAREL = _plain("basickarel", tested=True)
-SWEEPS = (POINT_MASS, _plain("pointmass-d"), KAREL, _plain("ballcatching"), _plain("antgoal"))
+# With the paper's own settings of PPO nothing is learned here, see docs/ball_catching.md.
+BALL = Sweep(
+    "ballcatching",
+    "ballcatching",
+    preset("ballcatching").steps,
+    ppo=("n_steps=20480", "batch_size=2048", "learning_rate=0.002", "gae_lambda=0.99"),
+)
+SWEEPS = (POINT_MASS, _plain("pointmass-d"), KAREL, BALL, _plain("antgoal"))
 HARD = Sweep("pointmass-s-hard", "pointmass-s", 2_000_000, kind="hard", ppo=("ent_coef=0.002",))
-SB3 = Sweep("pointmass-s-sb3", "pointmass-s", 1_000_000, engine="sb3")
+# A quarter of the paper's steps: two cores train about 20 seeds of a strategy in half an hour.
+SB3 = Sweep("pointmass-s-sb3", "pointmass-s", 250_000, engine="sb3")
 TABLED = (POINT_MASS, KAREL)
+# Settings that explain where a strategy of ours does not do as the paper's.
+VARIANTS = {
+    "spdl": (
+        POINT_MASS,
+        Sweep("pointmass-s-spdl", "pointmass-s", 1_000_000),
+        (
+            "spdl:full_step=true",
+            "spdl:threshold=0.3",
+            "spdl:floor=0.2",
+            "spdl:max_kl=0.2",
+            "spdl:max_kl=0.02",
+            "spdl:n_pos=10240",
+        ),
+    ),
+    "space": (
+        KAREL,
+        Sweep("basickarel-space", "basickarel", 1_000_000),
+        ("space:max_size=1000",),
+    ),
+}
 PICTURED = {
     POINT_MASS: ("Figure 4", (250_000, 500_000, 750_000)),
     KAREL: ("Figure 5", (100_000, 250_000, 500_000, 750_000, 1_500_000)),
@@ -185,8 +213,19 @@ def _engines() -> Entry:
         "not in the paper",
         "Both engines on pointmass-s",
         paper_pages.engines_page,
-        dict.fromkeys((POINT_MASS, SB3), ("procurl-val", "iid")),
+        dict.fromkeys((POINT_MASS, SB3), ENGINES_ROWS),
     )
+
+
+def _variants() -> Iterable[Entry]:
+    for strategy, (plain, sweep, contenders) in VARIANTS.items():
+        yield Entry(
+            f"variants-{strategy}-{sweep.env}",
+            "not in the paper",
+            f"{strategy} on {sweep.env} with other settings",
+            partial(paper_pages.variants_page, strategy=strategy),
+            {plain: (strategy,), sweep: contenders},
+        )
 
 
 def _claims() -> Entry:
@@ -217,7 +256,16 @@ def _order(entry: Entry) -> tuple[bool, int]:
 ENTRIES: Mapping[str, Entry] = {
     entry.name: entry
     for entry in sorted(
-        [*_without_runs(), *_curves(), *_tables(), *_ablations(), *_tests(), _claims(), _engines()],
+        [
+            *_without_runs(),
+            *_curves(),
+            *_tables(),
+            *_ablations(),
+            *_tests(),
+            _claims(),
+            _engines(),
+            *_variants(),
+        ],
         key=_order,
     )
 }

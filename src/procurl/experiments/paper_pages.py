@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from procurl.experiments.curriculum_figures import draw_curriculum, typical_pictures
 from procurl.experiments.curves import Curve
 from procurl.experiments.figures import Compared, draw_ablation, draw_curves, draw_intervals
@@ -24,9 +26,8 @@ from procurl.experiments.paper_comparison import (
     side_by_side,
 )
 from procurl.experiments.paper_numbers import theirs
-from procurl.experiments.paper_records import Recorded
-from procurl.experiments.results import Results
-from procurl.experiments.statistics import mean_interval
+from procurl.experiments.recorded import Recorded
+from procurl.experiments.statistics import difference_interval, mean_interval
 from procurl.experiments.tables import (
     NOTHING,
     Table,
@@ -40,7 +41,9 @@ from procurl.experiments.tables import (
 from procurl.experiments.trends import features_of
 
 CURRICULUM_ROWS = ("procurl-env", "procurl-val", "iid")
+ENGINES_ROWS = ("procurl-val", "iid")
 RETURN = "mean return over the pool"
+CAPTION = "Mean return ± 1 standard error, smoothed over 5 evaluations"
 
 
 class Made(NamedTuple):
@@ -63,7 +66,7 @@ def curves_page(runs: Experiments, out: Path) -> Made:
     _write(out / "table.csv", as_csv(numbers_table(rows)))
     body = [
         as_markdown(final_table(rows)),
-        _picture("curves", "Mean return ± 1 standard error, smoothed over 5 evaluations"),
+        _picture("curves", CAPTION),
         _picture("curves-env-steps", "The same against environment steps"),
         _picture("curves-time", "The same against seconds of training, of a whole batch of runs"),
     ]
@@ -78,7 +81,7 @@ def metrics_page(runs: Experiments, out: Path) -> Made:
     results, found = recorded.results, recorded.curves
     rows = plain_rows(METRICS_ROWS)
     by_step = _by_step(found, rows, "metrics", results.env, QUARTERS)
-    cost = _cost_table(found, results, max(by_step))
+    cost = _cost_table(recorded, max(by_step))
     panels = {f"at {short(step)}": pairs for step, pairs in by_step.items()}
     draw_intervals(panels, out / "metrics", RETURN)
     picture = _picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
@@ -147,8 +150,7 @@ def hard_page(runs: Experiments, out: Path) -> Made:
     results, found = recorded.results, recorded.curves
     by_step = _by_step(found, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
     draw_curves(_chosen(found, HARD_ROWS), out / "curves", "harder pool")
-    picture = _picture("curves", "Mean return ± 1 standard error, smoothed over 5 evaluations")
-    return _compared(out, by_step, "strategy", [picture])
+    return _compared(out, by_step, "strategy", [_picture("curves", CAPTION)])
 
 
 def curriculum_page(runs: Experiments, out: Path, steps: Sequence[int]) -> Made:
@@ -173,21 +175,47 @@ def curriculum_page(runs: Experiments, out: Path, steps: Sequence[int]) -> Made:
 
 
 def engines_page(runs: Experiments, out: Path) -> Made:
-    """The same strategies trained by two engines."""
-    steps = evaluated(next(iter(runs.values())).curves, QUARTERS)
-    head = ("strategy", "engine", "seeds", *(f"at {short(step)}" for step in steps))
-    lines, drawn = [], []
-    for recorded in runs.values():
-        engine = recorded.results.engine
-        for curve in _chosen(recorded.curves, ("procurl-val", "iid")):
-            cells = [str(mean_interval(curve.at(step))) for step in steps]
-            lines.append((curve.label, engine, str(len(curve.seeds)), *cells))
-            drawn.append(curve._replace(label=f"{curve.label} ({engine})"))
-    table = Table(head, tuple(sorted(lines)))
+    """The same strategies trained by two engines, as far as both were."""
+    sides = list(runs.values())
+    head = ("strategy", "at", "JAX", "seeds", "SB3", "seeds", "JAX − SB3, with its 95% interval")
+    lines, drawn, apart = [], [], []
+    for label in ENGINES_ROWS:
+        found = [_chosen(side.curves, [label])[0] for side in sides]
+        ours, other = (curve.cut(min(curve.steps[-1] for curve in found)) for curve in found)
+        for side, curve in zip(sides, (ours, other), strict=True):
+            drawn.append(curve._replace(label=f"{label} ({side.results.engine})"))
+        both = np.intersect1d(ours.steps, other.steps).tolist()
+        for step in sorted({both[(len(both) - 1) // 2], both[-1]}):
+            between = difference_interval(ours.at(step), other.at(step))
+            apart += [f"{label} at {short(step)}"] * (between.low > 0 or between.high < 0)
+            means = (mean_interval(curve.at(step)) for curve in (ours, other))
+            cells = [cell for mean in means for cell in (str(mean), str(mean.runs))]
+            lines.append((label, short(step), *cells, str(between)))
+    table = Table(head, tuple(lines))
     _write(out / "table.csv", as_csv(table))
     draw_curves(drawn, out / "curves", "both engines")
-    caption = "Mean return ± 1 standard error, smoothed over 5 evaluations"
-    return Made("\n".join([as_markdown(table), _picture("curves", caption)]))
+    verdict = (
+        f"The engines differ: {', '.join(apart)}."
+        if apart
+        else f"All {len(lines)} intervals of the engines' difference contain 0."
+    )
+    parts = [as_markdown(table), f"{verdict}\n", _picture("curves", CAPTION)]
+    return Made("\n".join(parts), verdict)
+
+
+def variants_page(runs: Experiments, out: Path, strategy: str) -> Made:
+    """A strategy with other settings than the paper's, each beside the paper's own."""
+    found = {
+        label: curve
+        for recorded in runs.values()
+        for label, curve in recorded.curves.items()
+        if label.partition(":")[0] == strategy
+    }
+    env = next(iter(runs.values())).results.env
+    rows = [Row(label, label, strategy) for label in found]
+    by_step = _by_step(found, rows, "metrics", env, QUARTERS)
+    draw_curves(list(found.values()), out / "curves", env)
+    return _compared(out, by_step, "ours", [_picture("curves", CAPTION)])
 
 
 def _compared(
@@ -208,9 +236,9 @@ def _by_step(
     return {step: compare_rows(found, rows, table, env, step) for step in shown}
 
 
-def _cost_table(found: Mapping[str, Curve], results: Results, step: int) -> Table:
+def _cost_table(recorded: Recorded, step: int) -> Table:
     """Environment steps and time at a step; ours is the time of a batch shared by its runs."""
-    width = int(results.facts.get("width") or 1)
+    env, found = recorded.results.env, recorded.curves
     head = (
         "strategy",
         f"env steps at {short(step)}, ours",
@@ -224,9 +252,10 @@ def _cost_table(found: Mapping[str, Curve], results: Results, step: int) -> Tabl
         if name in found:
             steps = mean_interval(found[name].env_steps_at(step))
             seconds = mean_interval(found[name].seconds_at(step))
+            width = int(recorded.facts_of(name).get("width") or 1)
             cells = [short(steps.mean), f"{seconds.mean / width:.3g}"]
         paper = [
-            theirs("metrics", results.env, name, step, quantity).mean
+            theirs("metrics", env, name, step, quantity).mean
             for quantity in ("env_steps", "minutes")
         ]
         lines.append((name, cells[0], short(paper[0]), cells[1], short(paper[1])))

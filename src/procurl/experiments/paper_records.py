@@ -1,9 +1,10 @@
 """Records that are small enough to be committed, and rebuild every table and figure.
 
-A folder per experiment: `experiment.json` with what all runs share and the checksums of the other
-files, `evaluations.csv.gz` with a row per evaluation, `curriculum.csv.gz` with a row per block of
-picked tasks of the first runs of each contender, and the pool where it is not one of the project's.
-Numbers keep six digits. Picks and snapshots themselves are not kept.
+A folder per experiment: `experiment.json` with what all runs share, where each contender came from
+and the checksums of the other files, `evaluations.csv.gz` with a row per evaluation,
+`curriculum.csv.gz` with a row per block of picked tasks of the first runs of each contender, and
+the pool where it is not one of the project's. Numbers keep six digits. Picks and snapshots
+themselves are not kept.
 """
 
 import csv
@@ -13,8 +14,6 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,16 @@ import numpy as np
 
 from procurl.archive import write_bytes, write_text
 from procurl.envs.registry import environment_names, make_host_env, make_pool
-from procurl.experiments.curves import Curve, by_label, curves
+from procurl.experiments.recorded import Part, Recorded, join_records, recorded_of, shared_facts
 from procurl.experiments.results import Measured, Results, RunId
-from procurl.experiments.trends import Trend, features_of, trends
+from procurl.experiments.trends import Trend, features_of
 from procurl.pool import TaskPool
 
 FILE = "experiment.json"
 EVALUATIONS = "evaluations.csv.gz"
 CURRICULUM = "curriculum.csv.gz"
 POOL = "pool.csv"
-FOLLOWED = 10  # runs of each contender whose picked tasks are kept
+FORMAT = 2  # the first had one part, whose facts stood alone
 RUN_COLUMNS = ("strategy", "setting", "seed", "step")
 COLUMNS = (
     *RUN_COLUMNS,
@@ -43,32 +42,7 @@ COLUMNS = (
     "entropy",
     "mean_success",
 )
-# Facts that mean something on another machine, unlike the names of files.
-FACTS = ("command", "machine", "versions", "device", "width", "student", "test_hash")
 OWN_POOLS = ("uniform", "hard")
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What tables and figures need of an experiment.
-
-    Args:
-        results: all runs, without picks and snapshots.
-        trends: what the first runs of each contender played.
-    """
-
-    results: Results
-    trends: Sequence[Trend]
-
-    @cached_property
-    def curves(self) -> Mapping[str, Curve]:
-        """The learning curves by contender."""
-        return by_label(curves(self.results))
-
-    def followed(self, labels: Iterable[str]) -> list[Trend]:
-        """The trends of these contenders."""
-        wanted = set(labels)
-        return [trend for trend in self.trends if trend.label in wanted]
 
 
 def is_recorded(folder: Path) -> bool:
@@ -76,20 +50,14 @@ def is_recorded(folder: Path) -> bool:
     return (folder / FILE).exists() and (folder / EVALUATIONS).exists()
 
 
-def write_records(results: Results, folder: Path, followed: int = FOLLOWED) -> None:
-    """Write the records of an experiment; the same results give the same bytes.
-
-    Args:
-        results: with all their details.
-        folder: is made where it is missing.
-        followed: runs of each contender whose picked tasks are kept.
-    """
+def write_records(recorded: Recorded, folder: Path) -> None:
+    """Write the records of an experiment into `folder`; equal ones give equal bytes."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = trends(results, seeds=followed)
+    results = recorded.results
     contents = {
         EVALUATIONS: _packed(COLUMNS, _evaluation_rows(results)),
         CURRICULUM: _packed(
-            (*RUN_COLUMNS, "task", *features_of(results.pool).names), _trend_rows(found)
+            (*RUN_COLUMNS, "task", *features_of(results.pool).names), _trend_rows(recorded.trends)
         ),
     }
     kind = own_pool(results.env, results.pool)
@@ -98,7 +66,7 @@ def write_records(results: Results, folder: Path, followed: int = FOLLOWED) -> N
     for name, content in contents.items():
         write_bytes(folder / name, [content])
     about = {
-        "format": 1,
+        "format": FORMAT,
         "env": results.env,
         "engine": results.engine,
         "steps": results.steps,
@@ -106,7 +74,7 @@ def write_records(results: Results, folder: Path, followed: int = FOLLOWED) -> N
         "pool": kind,
         "pool_hash": results.pool.fingerprint,
         "stopped": [[*run, step] for run, step in results.stopped.items()],
-        "facts": {name: results.facts[name] for name in FACTS if name in results.facts},
+        "parts": [{"labels": part.labels, "facts": part.facts} for part in recorded.parts],
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
     }
     write_text(folder / FILE, json.dumps(about, indent=2, default=str) + "\n")
@@ -119,13 +87,14 @@ def read_records(folder: Path) -> Recorded:
         raise ValueError(f"{folder} holds no records: there is no {FILE} in it")
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        if about["format"] != 1:
-            raise ValueError(f"format must be 1, got {about['format']!r}")
+        if about["format"] not in (1, FORMAT):
+            raise ValueError(f"format must be 1 or {FORMAT}, got {about['format']!r}")
         contents = {name: _checked(folder / name, want) for name, want in about["sha256"].items()}
         pool = _read_pool(folder, about)
         evaluations = _read_evaluations(contents[EVALUATIONS])
         found = _read_trends(contents[CURRICULUM], pool)
         stopped = {RunId(*run): step for *run, step in about["stopped"]}
+        parts = _read_parts(about, evaluations)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} cannot be used: {error}") from error
     results = Results(
@@ -137,20 +106,42 @@ def read_records(folder: Path) -> Recorded:
         runs=list(evaluations),
         evaluations=evaluations,
         stopped=stopped,
-        facts=about["facts"],
+        facts=shared_facts(parts),
         detail=evaluations.__getitem__,
     )
-    return Recorded(results, found)
+    return Recorded(results, found, parts)
 
 
-def read_results(folder: Path) -> Results:
-    """The results of a folder of records, or of the directory of a comparison."""
+def read_recorded(folder: Path) -> Recorded:
+    """The records of a folder of records, or of the directory of a comparison."""
     if is_recorded(folder):
-        return read_records(folder).results
+        return read_records(folder)
     from procurl.experiments.store import read_store
 
     with read_store(folder) as store:
-        return store.results()
+        return recorded_of(store.results())
+
+
+def names_recorded(folder: Path) -> list[str]:
+    """The experiments that have records in `folder`; ValueError where there is none."""
+    names = sorted(inside.name for inside in folder.glob("*") if is_recorded(inside))
+    if not names:
+        raise ValueError(f"{folder} holds no records: name the folder above theirs")
+    return names
+
+
+def read_joined(folders: Sequence[Path], names: Iterable[str]) -> dict[str, Recorded]:
+    """The experiments of these names, each joined over all of `folders` that have it."""
+    joined = {}
+    for name in names:
+        there = [folder / name for folder in folders if is_recorded(folder / name)]
+        found = [read_records(folder) for folder in there]
+        try:
+            if found:
+                joined[name] = join_records(found)
+        except ValueError as error:
+            raise ValueError(f"{', '.join(map(str, there))}: {error}") from error
+    return joined
 
 
 def own_pool(env: str, pool: TaskPool) -> str | None:
@@ -229,6 +220,18 @@ def _read_evaluations(content: bytes) -> dict[RunId, list[Measured]]:
             )
         )
     return found
+
+
+def _read_parts(
+    about: Mapping[str, Any], evaluations: Mapping[RunId, Sequence[Measured]]
+) -> list[Part]:
+    if about["format"] == FORMAT:
+        return [Part(tuple(part["labels"]), part["facts"]) for part in about["parts"]]
+    facts = dict(about["facts"])
+    steps = [at.step for at in next(iter(evaluations.values()), ())]
+    if len(steps) > 1:
+        facts["eval_every"] = steps[0]  # was not told
+    return [Part(tuple(dict.fromkeys(run.label for run in evaluations)), facts)]
 
 
 def _read_trends(content: bytes, pool: TaskPool) -> list[Trend]:

@@ -37,7 +37,7 @@ class Experiment:
 
     Args:
         env: name of the environment.
-        engine: `jax` or `sb3`.
+        engine: `jax`, `host` or `sb3`.
         steps: training steps per run.
         n_envs: environments per run.
         width: runs that are trained side by side; a run's numbers depend on it in the last digits.
@@ -47,6 +47,8 @@ class Experiment:
         test_hash: of its tasks.
         device: `cpu` or `gpu`.
         student: the settings of the learning algorithm as JSON values.
+        eval_every: training steps between evaluations, None for the paper's.
+        eval_episodes: on each task of an evaluation, None for the paper's.
     """
 
     env: str
@@ -60,11 +62,16 @@ class Experiment:
     test_hash: str | None = None
     device: str = "cpu"
     student: dict[str, Any] | None = None
+    eval_every: int | None = None
+    eval_episodes: int | None = None
 
     def check(self) -> None:
         """Raise on a number out of range."""
         for name in ("steps", "n_envs", "width"):
             require_whole(name, getattr(self, name), at_least=1)
+        for name in ("eval_every", "eval_episodes"):
+            if getattr(self, name) is not None:
+                require_whole(name, getattr(self, name), at_least=1)
 
 
 class Batch(NamedTuple):

@@ -144,6 +144,15 @@ def preset(env: str) -> Preset:
     return PRESETS[env]
 
 
+def preset_of(experiment: Experiment) -> Preset:
+    """The preset of an experiment's environment, evaluated as the experiment says."""
+    known = preset(experiment.env)
+    return known._replace(
+        eval_every=experiment.eval_every or known.eval_every,
+        eval_episodes=experiment.eval_episodes or known.eval_episodes,
+    )
+
+
 def paper_strategy(env: str, name: str, **settings: Any) -> Strategy:
     """A strategy with the paper's settings for an environment, and `settings` in their place."""
     known = preset(env).settings.get(name, {})

@@ -61,7 +61,8 @@ class RayCluster:
         gpu = self.device == "gpu"
         places = self.resources.get("GPU", 0) / GPU_SHARE if gpu else self.resources.get("CPU", 1)
         waiting = list(batches)
-        tasks = _Tasks(self._ray, folder, job, gpu, report)
+        threads = int(self.resources.get("CPU", 1) // max(1, places))
+        tasks = _Tasks(self._ray, folder, job, gpu, threads, report)
         while waiting or tasks.running:
             while waiting and len(tasks.running) < max(1, IN_FLIGHT * places):
                 tasks.submit(waiting.pop(0))
@@ -74,12 +75,18 @@ class _Tasks:
     """Batches that the cluster is busy with."""
 
     def __init__(
-        self, ray: Any, folder: Path, job: Job, gpu: bool, report: Callable[[Progress], None]
+        self,
+        ray: Any,
+        folder: Path,
+        job: Job,
+        gpu: bool,
+        threads: int,
+        report: Callable[[Progress], None],
     ) -> None:
         options = {"num_gpus": GPU_SHARE, "num_cpus": 0} if gpu else {"num_cpus": 1}
         self._remote = ray.remote(max_retries=0, num_returns="streaming", **options)(_train)
-        self._ray, self._folder, self._report, self._gpu = ray, folder, report, gpu
-        self._job = ray.put(job)
+        self._ray, self._folder, self._report = ray, folder, report
+        self._job, self._place = ray.put(job), (gpu, threads)
         self._slots: dict[Batch, Slots] = {}
         self._losses: dict[Batch, int] = {}  # in a row, without a new checkpoint
         self.running: dict[Any, Batch] = {}  # by the stream of what it says
@@ -91,7 +98,7 @@ class _Tasks:
         checkpoint = slots.newest(damaged.append)
         for message in damaged:
             self._say(batch, message)
-        self.running[self._remote.remote(self._job, batch, checkpoint, self._gpu)] = batch
+        self.running[self._remote.remote(self._job, batch, checkpoint, *self._place)] = batch
 
     def receive(self, stream: Any) -> None:
         """Take in the next thing that a batch says, or its end."""
@@ -126,11 +133,13 @@ class _Tasks:
         self._report(Progress(batch, 0, 0.0, None, message))
 
 
-def _train(job: Job, batch: Batch, checkpoint: bytes | None, gpu: bool) -> Iterator[Progress]:
+def _train(
+    job: Job, batch: Batch, checkpoint: bytes | None, gpu: bool, threads: int
+) -> Iterator[Progress]:
     """What a node of the cluster does."""
     if gpu:
         os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", str(0.9 * GPU_SHARE))
-    prepare_process(one_thread=not gpu)
+    prepare_process(one_thread=not gpu, threads=threads)
     yield from train_batch(job, batch, checkpoint)
 
 

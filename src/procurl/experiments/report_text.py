@@ -14,7 +14,13 @@ from procurl.experiments.tables import BASELINE, Standing
 
 NAMED_STOPS = 12  # stopped runs that are named one by one
 SHOWN_APART = ("command", "commands", "times", "versions", "machine", "asked", "finished")
-WORDS = {"pool_hash": "pool's hash", "test_hash": "test pool's hash", "width": "runs side by side"}
+WORDS = {
+    "pool_hash": "pool's hash",
+    "test_hash": "test pool's hash",
+    "width": "runs side by side",
+    "eval_every": "steps between evaluations",
+    "eval_episodes": "episodes on each task of an evaluation",
+}
 
 
 def heading(results: Results) -> str:

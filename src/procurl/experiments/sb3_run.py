@@ -81,7 +81,6 @@ class SB3Run:
             seed=seed,
             eval_env=self._workers.env,
             reset_samples=START_SAMPLES if np.prod(dynamics.start_noise_shape) else 1,
-            horizon=dynamics.horizon,
         )
         self.callback.picks = []
         self.best_weights = self.weights()

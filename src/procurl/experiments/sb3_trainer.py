@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from procurl.envs import make_host_env
 from procurl.experiments.packing import pack_measured, unpack_measured
 from procurl.experiments.plans import Batch, Job
-from procurl.experiments.presets import paper_strategy, ppo_of, preset
+from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
 from procurl.experiments.results import Measured, evaluated_tasks
 from procurl.experiments.sb3_run import SB3Run
 from procurl.experiments.trainer import Checkpoint
@@ -102,7 +102,7 @@ def make_trainer(job: Job, batch: Batch) -> SB3Trainer:
     torch.set_num_threads(1)  # there is a process for every core
     experiment, contender = job.experiment, batch.contender
     strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())
-    how = preset(experiment.env)
+    how = preset_of(experiment)
     evaluated = evaluated_tasks(len(job.pool), how.eval_tasks)
     return SB3Trainer(
         [

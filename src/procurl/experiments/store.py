@@ -279,6 +279,8 @@ class Store:
             "width": self.experiment.width,
             "device": self.experiment.device,
             "student": self.experiment.student,
+            "eval_every": self.experiment.eval_every,
+            "eval_episodes": self.experiment.eval_episodes,
             "asked": dict(asked),
             "finished": len(finished),
         }
