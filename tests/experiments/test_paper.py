@@ -139,7 +139,7 @@ class TestFromRecords:
             assert (out / name / picture).exists()
         if ENTRIES[name].needs:
             assert "Ours: " in page
-            assert f"    procurl paper {name} --seeds 3" in page
+            assert "Trained by\n\n    procurl paper\n" in page
 
     def test_what_has_no_records_is_said(self, made):
         _, text = made
@@ -201,7 +201,17 @@ class TestFromRecords:
         assert "At 1M steps" in text
         assert "(2 strategies)" in text
         page = (tmp_path / names[0] / "README.md").read_text(encoding="utf-8")
-        assert "--seeds 3 --strategies procurl-val iid\n" in page
+        assert "| procurl-val |" in page
+        assert "| space |" not in page
+
+    def test_what_was_written_by_hand_stays_on_the_pages(self, tmp_path):
+        (tmp_path / "theorem-1").mkdir()
+        (tmp_path / "theorem-1" / "notes.md").write_text("It holds.", encoding="utf-8")
+        (tmp_path / "notes.md").write_text("All hold.", encoding="utf-8")
+        for _ in range(2):
+            run(["theorem-1"], out=tmp_path)
+        assert (tmp_path / "theorem-1" / "README.md").read_text("utf-8").count("It holds.\n") == 1
+        assert (tmp_path / "README.md").read_text("utf-8").endswith("\n\nAll hold.\n")
 
     def test_a_run_has_its_share_of_the_time_of_its_own_batch(self):
         parts = [

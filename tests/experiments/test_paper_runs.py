@@ -147,25 +147,26 @@ def test_a_sweep_is_the_experiment_that_its_comparison_records(asked, tmp_path):
     assert asked == []
 
 
-def test_pages_tell_parts_apart_and_how_to_make_them_again(asked, tmp_path, monkeypatch):
+def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "DPI", 30)
     a, b = tmp_path / "a", tmp_path / "b"
-    facts = {**ELSEWHERE, "eval_every": 25_000, "eval_episodes": 4, "width": 2}
+    facts = {**ELSEWHERE, "command": "procurl a", "eval_episodes": 4, "width": 2}
     record(a, "iid", "procurl-val:beta=5", facts=facts, n_envs=2)
     run([CURVES], seeds=2, out=a, options=some("iid", n_envs=2, eval_episodes=4))
     page = a / CURVES / "README.md"
     alone = page.read_text(encoding="utf-8")
     assert "2 environments a run. Its batches of 2 runs trained for" in alone
     assert "each on one GPU of: elsewhere, ? cores." in alone
-    command = f"procurl paper {CURVES} --seeds 2 --steps {STEPS} --n-envs 2 --eval-episodes 4"
-    assert f"    {command} --strategies iid\n" in alone
+    assert alone.endswith("Trained by\n\n    procurl a\n")
 
-    record(b, "procurl-val", facts={**facts, "device": "cpu", "width": 1}, n_envs=2)
+    other = {**facts, "command": "procurl b", "device": "cpu", "width": 1}
+    record(b, "procurl-val", facts=other, n_envs=2)
     run([CURVES], out=a, from_records=[a / "records", b / "records"])
     told = page.read_text(encoding="utf-8")
     assert "2 environments a run.\n\n- iid: batches of 2 runs trained for" in told
     assert "each on one GPU of: elsewhere, ? cores.\n- procurl-val: batches of 1 runs" in told
     assert "each on one core of: elsewhere, ? cores.\n" in told
+    assert told.endswith("Trained by\n\n    procurl a\n    procurl b\n")
     assert "beta=5" not in told  # is no part of this page
 
 

@@ -16,7 +16,7 @@ from procurl.experiments.paper_entries import ALL, ENTRIES, Entry, entries_named
 from procurl.experiments.paper_estimates import duration, estimate
 from procurl.experiments.paper_pages import Made
 from procurl.experiments.paper_records import names_recorded, read_joined, write_records
-from procurl.experiments.paper_runs import RECORDS, Options, command, command_of, train_missing
+from procurl.experiments.paper_runs import RECORDS, Options, command, commands_of, train_missing
 from procurl.experiments.recorded import Part, Recorded
 from procurl.experiments.tables import Table, as_markdown, as_text, short
 
@@ -104,8 +104,8 @@ def make_entry(entry: Entry, runs: Mapping[str, Recorded], out: Path) -> Made:
         if sweep.name in runs:
             parts.append(_provenance(runs[sweep.name].only(contenders)))
     parts.append(_notes(folder))
-    if runs:
-        parts.append(f"Made by\n\n    {command_of(entry, runs)}")
+    if commands := commands_of(entry, runs):
+        parts.append("\n    ".join(["Trained by\n", *commands]))
     write_text(folder / "README.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
     return made
 

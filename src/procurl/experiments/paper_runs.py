@@ -1,6 +1,5 @@
 """Training the runs that entries of the paper need and no record holds, and recording them."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -13,7 +12,6 @@ from procurl.experiments.asked import Asked, ppo_asked
 from procurl.experiments.batch import has_host_form, host_environments
 from procurl.experiments.paper_entries import Entry, Sweep, needed
 from procurl.experiments.paper_records import is_recorded, read_records, write_records
-from procurl.experiments.presets import preset
 from procurl.experiments.recorded import (
     EVALUATION,
     Recorded,
@@ -216,28 +214,15 @@ def _asked_for(contender: str, strategies: Sequence[str] | None) -> bool:
     return strategies is None or contender.partition(":")[0] in strategies
 
 
-def command_of(entry: Entry, runs: Mapping[str, Recorded]) -> str:
-    """What trains the runs of an entry and makes its page."""
-    sweep, contenders = next(
-        (sweep, names) for sweep, names in entry.needs.items() if sweep.name in runs
-    )
-    recorded = runs[sweep.name].only(contenders)
-    results, told, paper = recorded.results, experiment_of(recorded), preset(sweep.env)
-    compare = {} if results.n_envs == 1 else {"n_envs": results.n_envs}
-    for name in EVALUATION:
-        if name in told and told[name] != getattr(paper, name):
-            compare[name] = told[name]
-    seeds = Counter(run.label for run in results.runs)
-    known = {run.strategy for run in results.runs}
-    wanted = dict.fromkeys(name.partition(":")[0] for name in contenders)
-    options = Options(
-        seeds=max(seeds.values(), default=None),
-        steps=None if results.steps == sweep.steps else results.steps,
-        strategies=None if set(wanted) <= known else [name for name in wanted if name in known],
-        engine=results.engine if sweep.engine == "jax" else sweep.engine,
-        compare=compare,
-    )
-    return command([entry.name], options)
+def commands_of(entry: Entry, runs: Mapping[str, Recorded]) -> list[str]:
+    """What trained the runs of an entry, as it was recorded."""
+    parts = [
+        part
+        for sweep, contenders in entry.needs.items()
+        if sweep.name in runs
+        for part in runs[sweep.name].only(contenders).parts
+    ]
+    return list(dict.fromkeys(part.facts["command"] for part in parts if "command" in part.facts))
 
 
 def command(names: Sequence[str], options: Options) -> str:
