@@ -191,8 +191,9 @@ class TestFromRecords:
         for name in ("theorem-1", "theorem-2"):
             run([name], out=tmp_path)
         overview = (tmp_path / "README.md").read_text(encoding="utf-8")
-        assert "[theorem-1](theorem-1/README.md)" in overview
-        assert "[theorem-2](theorem-2/README.md)" in overview
+        for number in (1, 2):
+            link = f"[theorem-{number}](theorem-{number}/README.md)"
+            assert f"| {link} | Theorem {number} | Theorem and enumeration are" in overview
 
     def test_some_strategies_may_be_missing(self, tmp_path):
         recorded(tmp_path / "records", POINT_MASS, ["procurl-val", "iid"])

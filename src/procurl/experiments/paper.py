@@ -181,15 +181,23 @@ def _seeds_told(recorded: Recorded) -> str:
 def _write_overview(out: Path, lines: Sequence[tuple[str, ...]]) -> None:
     """List what was made now with what came of it, and what was made before."""
     now = {name: tuple(rest) for name, *rest in lines}
-    rows = []
+    page = out / "README.md"
+    before = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
+    rows: list[tuple[str, ...]] = []
     for name, entry in ENTRIES.items():
         there = (out / name / "README.md").exists()
-        if name in now or there:
-            link = f"[{name}]({name}/README.md)" if there else name
-            rows.append((link, *now.get(name, (entry.source, entry.title))))
+        link = f"[{name}]({name}/README.md)" if there else name
+        if name in now:
+            rows.append((link, *now[name]))
+        elif there:
+            start, known = f"| {link} | {entry.source} | ", entry.title
+            for line in before:
+                if line.startswith(start):
+                    known = line.removeprefix(start).removesuffix(" |")
+            rows.append((link, entry.source, known))
     table = Table(("name", "paper", "what came of it"), tuple(rows))
     parts = ["# The paper, ours beside theirs", as_markdown(table), _notes(out)]
-    write_text(out / "README.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
+    write_text(page, "\n\n".join(part.strip() for part in parts if part) + "\n")
 
 
 def _runs_told(entry: Entry, seeds: int | None) -> str:
