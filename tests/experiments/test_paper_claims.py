@@ -5,6 +5,7 @@ import pytest
 
 from procurl.experiments.curves import Curve
 from procurl.experiments.paper_claims import (
+    BASELINES,
     CLAIMS,
     NotRun,
     best_or_tied,
@@ -12,6 +13,7 @@ from procurl.experiments.paper_claims import (
     check_claims,
     fails,
     flat,
+    matches_all,
     not_worse,
 )
 from procurl.experiments.paper_comparison import ABLATIONS
@@ -57,6 +59,14 @@ def test_fails(mean, holds):
     assert fails("hard")(found(hard=mean), STEP).holds is holds
 
 
+@pytest.mark.parametrize(("plr", "holds"), [(0.5, True), (0.62, False)])
+def test_matching_all_allows_no_better_baseline(plr, holds):
+    others = dict.fromkeys((name.replace("-", "_") for name in BASELINES), 0.3)
+    checked = matches_all("procurl-val")(found(procurl_val=0.5, **(others | {"plr": plr})), STEP)
+    assert checked.holds is holds
+    assert "better than iid with P 1.00" in checked.evidence
+
+
 def test_best_or_tied_allows_equals_and_worse_ones():
     check = best_or_tied("gamma", "pointmass-s")
     assert check(with_values("gamma", [-0.3, 0, 0, 0, -0.2]), STEP).holds
@@ -77,4 +87,4 @@ def test_what_was_not_run_cannot_be_told():
     with pytest.raises(NotRun, match="hard at 2M steps"):
         fails("hard")(found(hard=0.0), 2 * STEP)
     assert set(check_claims({}).values()) == {None}
-    assert len(CLAIMS) == 13
+    assert len(CLAIMS) == 19

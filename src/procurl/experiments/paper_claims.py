@@ -17,6 +17,7 @@ from procurl.experiments.statistics import Floats, mean_interval, probability_of
 from procurl.experiments.tables import NOTHING, Table, as_csv, as_markdown, short
 
 FAILED = 0.1  # a strategy whose mean is surely below this has failed
+BASELINES = ("space", "space-alt", "spdl", "plr", "iid")
 FLAT = 0.1  # means that differ by at most this from the plain strategy's are flat
 
 Found = Mapping[str, Curve]
@@ -73,6 +74,20 @@ def not_worse(ours: str, theirs: str) -> Callable[[Found, int], Checked]:
     return check
 
 
+def matches_all(ours: str) -> Callable[[Found, int], Checked]:
+    """No baseline is better than a contender."""
+
+    def check(found: Found, step: int) -> Checked:
+        mine = values(found, ours, step)
+        chances = {
+            name: probability_of_improvement(mine, values(found, name, step)) for name in BASELINES
+        }
+        told = "; ".join(f"better than {name} with P {chance}" for name, chance in chances.items())
+        return Checked(all(chance.high >= 0.5 for chance in chances.values()), told)
+
+    return check
+
+
 def fails(name: str) -> Callable[[Found, int], Checked]:
     """A contender learns next to nothing."""
 
@@ -124,6 +139,17 @@ def _claims() -> list[Claim]:
             better("procurl-val", "iid"),
         )
     ]
+    for env in ("pointmass-s", "pointmass-d", "basickarel"):
+        for ours in ("procurl-val", "procurl-env"):
+            made.append(
+                Claim(
+                    f"{ours.removeprefix('procurl-')}-matches-all-{env}",
+                    env,
+                    1_000_000,
+                    f"{ours} matches or outperforms all baselines on {env}",
+                    matches_all(ours),
+                )
+            )
     for env in ("pointmass-s", "basickarel"):
         at = (env, 1_000_000)
         made += [
