@@ -12,6 +12,13 @@ from pathlib import Path
 PROCURL = Path(sys.executable).with_name("procurl")
 PATIENCE = 600.0  # seconds after which a sweep counts as hung
 STEPS = 102_400  # four evaluations of each run
+# Whoever starts the tests in the background may have them ignore Ctrl-C, and what they start.
+LISTENING = (
+    sys.executable,
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+    " os.execvp(sys.argv[1], sys.argv[1:])",
+)
 SWEEP = ("compare", "pointmass-s", "--strategies", "procurl-val", "iid", "--seeds", "2")
 
 
@@ -26,7 +33,7 @@ class Sweep:
     """
 
     def __init__(self, out, *more, steps=STEPS, before=()):
-        command = [*before, PROCURL, *SWEEP, "--steps", steps, "--out", out, *more]
+        command = [*LISTENING, *before, PROCURL, *SWEEP, "--steps", steps, "--out", out, *more]
         # JAX's cache makes a start quick, and is itself cut off in the middle of its writes.
         cache = {"JAX_PLATFORMS": "cpu", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         self.process = subprocess.Popen(
