@@ -187,14 +187,14 @@ def _write_overview(out: Path, lines: Sequence[tuple[str, ...]]) -> None:
     for name, entry in ENTRIES.items():
         there = (out / name / "README.md").exists()
         link = f"[{name}]({name}/README.md)" if there else name
+        start = f"| {link} | {entry.source} | "
+        known = [line for line in before if line.startswith(start)]
         if name in now:
             rows.append((link, *now[name]))
+        elif known:
+            rows.append((link, entry.source, known[0].removeprefix(start).removesuffix(" |")))
         elif there:
-            start, known = f"| {link} | {entry.source} | ", entry.title
-            for line in before:
-                if line.startswith(start):
-                    known = line.removeprefix(start).removesuffix(" |")
-            rows.append((link, entry.source, known))
+            rows.append((link, entry.source, entry.title))
     table = Table(("name", "paper", "what came of it"), tuple(rows))
     parts = ["# The paper, ours beside theirs", as_markdown(table), _notes(out)]
     write_text(page, "\n\n".join(part.strip() for part in parts if part) + "\n")
