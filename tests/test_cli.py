@@ -1,8 +1,10 @@
 """The command line as a user sees it."""
 
+import signal
+
 import pytest
 
-from procurl import strategy_names
+from procurl import cli, strategy_names
 from procurl.cli import main
 from procurl.envs import environment_names, make_array_env, make_pool
 
@@ -112,3 +114,11 @@ def test_a_bad_command_line_is_one_sentence_with_the_nearest_name(arguments, mes
     assert message in error
     assert error.count("\n") == 1
     assert "--help" in error
+
+
+def test_kill_ends_a_command_as_ctrl_c_does(monkeypatch, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(cli, "_envs", lambda _: signal.raise_signal(signal.SIGTERM))
+    assert main(["envs"]) == 130
+    assert "the same command goes on from here" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -3,8 +3,11 @@
 import argparse
 import errno
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     parsed.as_typed = shlex.join(["procurl", *arguments])
     try:
-        status: int = parsed.run(parsed)
+        with _stopped_gently():
+            status: int = parsed.run(parsed)
     except BrokenPipeError:  # the reader, such as `head`, has what it wanted
         sys.stderr.close()
         return 0
@@ -35,6 +39,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"procurl {parsed.command}: {error}{_way_out(error)}", file=sys.stderr)
         return 2
     return status
+
+
+@contextmanager
+def _stopped_gently() -> Iterator[None]:
+    """Take a request to end, as of `kill` or a machine that shuts down, for Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _way_out(error: Exception) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from procurl.envs.mujoco_threads import THREADS_VARIABLE
 from procurl.experiments import local
+from procurl.experiments.plans import Batch, Contender
 
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
@@ -50,3 +51,21 @@ def test_only_a_process_alone_takes_most_of_a_gpu_at_once(environment):
     serve(2, "gpu")
     assert environment[PREALLOCATE] == "false"
     assert "XLA_FLAGS" not in environment
+
+
+@pytest.mark.parametrize(("stopped", "said"), [(False, [None]), (True, [])])
+def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
+    tmp_path, monkeypatch, stopped, said
+):
+    """Whoever drives then hears its end, as of one that was killed."""
+    monkeypatch.setattr(local, "train_batch", lambda *_: iter(()))
+    ours, theirs = multiprocessing.Pipe()
+    local._train(theirs, tmp_path, None, Batch(Contender("iid"), 0, 1), lambda: stopped)
+    theirs.close()
+    heard = []
+    while ours.poll():
+        try:
+            heard.append(ours.recv())
+        except EOFError:
+            break
+    assert heard == said

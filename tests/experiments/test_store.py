@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -286,6 +287,38 @@ def test_two_writers_lose_nothing(tmp_path):
             store.begin(run)
             store.add(run, measured())
         assert one.results().runs == other.results().runs == [VAL, IID]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda store: store.results(),
+        lambda store: list(store.rows()),
+        lambda store: store.detail(VAL),
+        lambda store: (store.request, store.finished()),
+    ],
+)
+def test_what_is_read_while_another_process_writes_is_of_one_moment(tmp_path, read):
+    """Between any two looks at the file, there is more in each of its tables."""
+    seeds = count(1)
+    with (
+        open_experiment(filled(tmp_path), EXPERIMENT, POOL) as writer,
+        read_store(tmp_path) as reader,
+    ):
+
+        def write(_):
+            seed = next(seeds)
+            new = RunId("new", f"x={seed}", 0)
+            writer.begin(new)
+            for run in (VAL, new):
+                writer.add(run, measured(1000 * seed))
+            writer.finish(new)
+
+        reader._db.set_trace_callback(write)
+        for _ in range(3):
+            before = next(seeds)
+            read(reader)
+            assert next(seeds) > before + 1
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 4096, 5000, -4096, -1])

@@ -45,11 +45,28 @@ def test_killed_thirty_times_equals_never_killed(whole, tmp_path):
     assert detailed(out) == details
 
 
-def test_ctrl_c_keeps_a_last_checkpoint_and_the_same_command_goes_on(whole, tmp_path):
+def of_all(sweep, how):
+    sweep.kill(how)
+
+
+def of_the_driver(sweep, how):
+    sweep.process.send_signal(how)
+
+
+@pytest.mark.parametrize(
+    ("how", "stop"),
+    [
+        (signal.SIGINT, of_all),
+        (signal.SIGTERM, of_all),
+        (signal.SIGTERM, of_the_driver),
+    ],
+)
+def test_a_sweep_that_is_stopped_keeps_a_last_checkpoint_and_goes_on(whole, tmp_path, how, stop):
+    """Ctrl-C reaches all processes, `kill` only one, and a machine that shuts down again all."""
     out = tmp_path / "out"
     sweep = Sweep(out)
     assert sweep.wait_for_line("10%"), sweep.said
-    sweep.kill(signal.SIGINT)
+    stop(sweep, how)
     status, _, said = sweep.end()
     assert status == 130
     assert said.endswith("stopped; the same command goes on from here\n")
@@ -89,13 +106,14 @@ def _processes(which, *columns):
     ).stdout.splitlines()
 
 
-def test_a_killed_training_process_is_told_and_resumed(whole, tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_training_process_is_told_and_resumed(whole, tmp_path, how):
     out = tmp_path / "out"
     sweep = Sweep(out)
     assert sweep.wait_for_line("10%"), sweep.said
     children = _processes(f"--ppid {sweep.process.pid}", "pid", "args")
     victims = [line.split()[0] for line in children if "spawn_main" in line]
-    os.kill(int(victims[0]), signal.SIGKILL)
+    os.kill(int(victims[0]), how)
     status, _, said = sweep.end()
     assert status == 2
     assert "a training process was killed" in said

@@ -217,4 +217,5 @@ def _train(
             pipe.send(progress._replace(message=message, checkpoint=None, measured=None))
         damaged.clear()
         pipe.send(keep_files(folder, slots, progress))
-    pipe.send(None)
+    if not stopping():
+        pipe.send(None)

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
@@ -79,14 +79,21 @@ class Store:
         """The seeds that were asked for, by contender in the order in which they came."""
         return Request({contender.label: seeds for contender, seeds in self._asked().items()})
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self) -> AbstractContextManager[None]:
         """Write all that is added inside, or nothing of it."""
+        return self._transaction("BEGIN IMMEDIATE")
+
+    def _one_moment(self) -> AbstractContextManager[None]:
+        """See inside what was there at the first look, whatever another process adds meanwhile."""
+        return self._transaction("BEGIN")
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
         with clear_errors(self.path):
             if self._db.in_transaction:
                 yield
                 return
-            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute(begin)
             try:
                 yield
                 self._db.execute("COMMIT")
@@ -164,7 +171,7 @@ class Store:
 
     def finished(self) -> set[RunId]:
         """The runs that have reached their last step."""
-        with clear_errors(self.path):
+        with self._one_moment():
             found = counted_rows(self._db, self.path, "runs")
         return {RunId(*row[1:4]) for row in found if row[5]}
 
@@ -190,14 +197,15 @@ class Store:
     def results(self) -> Results:
         """All that was recorded; picks and snapshots are read from the file when asked for."""
         experiment = self.experiment
-        evaluations = self._evaluations()
-        with clear_errors(self.path):
+        with self._one_moment():
+            evaluations = self._evaluations()
             stopped = {
                 RunId(*row[1:4]): row[6]
                 for row in counted_rows(self._db, self.path, "runs")
                 if row[6] is not None
             }
             pool = unpack_pool(self._fact("pool"))
+            facts = self._facts()
         return Results(
             env=experiment.env,
             engine=experiment.engine,
@@ -207,13 +215,13 @@ class Store:
             runs=[run for run, measured in evaluations.items() if measured],
             evaluations=evaluations,
             stopped={run: step for run, step in stopped.items() if run in evaluations},
-            facts=self._facts(),
+            facts=facts,
             detail=partial(_read_detail, self.folder),
         )
 
     def detail(self, run: RunId) -> list[Measured]:
         """The evaluations of a run with picks and snapshots."""
-        with clear_errors(self.path):
+        with self._one_moment():
             number = self._number(run)
             count = self._run_row(number)[4]
             where = "WHERE run = ? ORDER BY step"
@@ -228,7 +236,7 @@ class Store:
 
     def _evaluations(self) -> dict[RunId, list[Measured]]:
         """Of every run that was asked for and begun, in order, without picks and snapshots."""
-        with clear_errors(self.path):
+        with self._one_moment():
             asked = self._asked()
             order = {contender: i for i, contender in enumerate(asked)}
             found: dict[int, list[Measured]] = {}
@@ -248,7 +256,7 @@ class Store:
 
     def _asked(self) -> dict[Contender, int]:
         """Seeds by contender, in the order in which they came."""
-        with clear_errors(self.path):
+        with self._one_moment():
             found = counted_rows(self._db, self.path, "contenders")
         return {Contender(*names): seeds for _, *names, seeds in found}
 
@@ -261,10 +269,10 @@ class Store:
 
     def _facts(self) -> dict[str, Any]:
         """What a report tells of where the results came from."""
-        with clear_errors(self.path):
+        with self._one_moment():
             commands = counted_rows(self._db, self.path, "commands")
-        asked = self.request.seeds
-        finished = [r for r in self.finished() if r.seed < asked.get(r.label, 0)]
+            asked = self.request.seeds
+            finished = [r for r in self.finished() if r.seed < asked.get(r.label, 0)]
         latest = commands[-1] if commands else (0, "", "", "{}", "{}")
         return {
             "command": latest[2],
