@@ -57,7 +57,8 @@ def test_means_on_pointmass_are_the_papers_or_explained(records):
         ("pointmass-s", METRICS_ROWS, 100),
         ("pointmass-s-hard", ("procurl-val", "procurl-out", "iid"), 100),
         ("pointmass-d", CURVE_ROWS, 100),
-        ("basickarel", CURVE_ROWS, 20),
+        ("basickarel", METRICS_ROWS, 20),
+        ("ballcatching", ("procurl-val", "iid"), 10),
     ],
 )
 def test_enough_seeds_came_to_the_end(name, contenders, seeds, records):

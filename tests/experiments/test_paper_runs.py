@@ -164,7 +164,7 @@ def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypat
     run([CURVES], out=a, from_records=[a / "records", b / "records"])
     told = page.read_text(encoding="utf-8")
     assert "2 environments a run.\n\n- iid: batches of 2 runs trained for" in told
-    assert "each on one GPU of: elsewhere, ? cores.\n- procurl-val: batches of 1 runs" in told
+    assert "each on one GPU of: elsewhere, ? cores.\n- procurl-val: runs trained for" in told
     assert "each on one core of: elsewhere, ? cores.\n" in told
     assert told.endswith("Trained by\n\n    procurl a\n    procurl b\n")
     assert "beta=5" not in told  # is no part of this page

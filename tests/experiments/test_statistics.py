@@ -217,6 +217,10 @@ class TestCurves:
         assert reached([10, 20], runs, 0.5) == (0.5, 3, 2, 20.0)
         assert reached([10, 20], runs[2:], 0.5) == (0.5, 1, 0, math.inf)
 
+    @pytest.mark.parametrize(("threshold", "goal"), [(0.3149, "0.31"), (36.58, "37"), (171, "170")])
+    def test_a_threshold_is_told_in_plain_digits(self, threshold, goal):
+        assert reached([10], [[0.0]], threshold).goal == goal
+
     def test_steps_have_to_ascend_and_to_fit(self):
         with pytest.raises(ValueError, match="must ascend"):
             area_under_curve([10, 10], [1, 2])

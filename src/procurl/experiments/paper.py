@@ -165,10 +165,8 @@ def _trained_told(part: Part, recorded: Recorded) -> str:
     machine = part.facts.get("machine") or {}
     where = f"{machine.get('processor', 'an unknown machine')}, {machine.get('cores', '?')} cores"
     device = f"one {machine.get('gpu', 'GPU')}" if part.facts.get("device") == "gpu" else "one core"
-    return (
-        f"batches of {width} runs trained for {duration(seconds / width)} in all, each on "
-        f"{device} of: {where}."
-    )
+    runs = f"batches of {width} runs" if width > 1 else "runs"
+    return f"{runs} trained for {duration(seconds / width)} in all, each on {device} of: {where}."
 
 
 def _seeds_told(recorded: Recorded) -> str:

@@ -25,7 +25,7 @@ from procurl.experiments.paper_comparison import (
     plain_rows,
     side_by_side,
 )
-from procurl.experiments.paper_numbers import theirs
+from procurl.experiments.paper_numbers import paper_numbers, theirs
 from procurl.experiments.recorded import Recorded
 from procurl.experiments.statistics import difference_interval, mean_interval
 from procurl.experiments.tables import (
@@ -59,20 +59,34 @@ Experiments = Mapping[str, Recorded]  # by the name of the sweep
 def curves_page(runs: Experiments, out: Path) -> Made:
     """Learning curves against training steps, environment steps and seconds, and final numbers."""
     recorded = _only(runs)
-    results, found = recorded.results, _chosen(recorded.curves, CURVE_ROWS)
-    for x, name in (("train", "curves"), ("env", "curves-env-steps"), ("seconds", "curves-time")):
-        draw_curves(found, out / name, results.env, x=x)
-    rows = standings(found)
-    _write(out / "table.csv", as_csv(numbers_table(rows)))
-    body = [
-        as_markdown(final_table(rows)),
-        _picture("curves", CAPTION),
+    found, env = _chosen(recorded.curves, CURVE_ROWS), recorded.results.env
+    made = _standings(found, recorded.results.steps, env, out)
+    pictures = [
         _picture("curves-env-steps", "The same against environment steps"),
         _picture("curves-time", "The same against seconds of training, of a whole batch of runs"),
     ]
+    for x, name in (("env", "curves-env-steps"), ("seconds", "curves-time")):
+        draw_curves(found, out / name, env, x=x)
+    return made._replace(body="\n".join([made.body, *pictures]))
+
+
+def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
+    """Curves with their numbers, compared as far as all runs have got of `steps`."""
+    draw_curves(found, out / "curves", env)
+    last = min(_reached_by_all(curve) for curve in found)
+    rows = standings([curve.cut(last) for curve in found])
+    _write(out / "table.csv", as_csv(numbers_table(rows)))
     best = max(rows, key=lambda row: row.performance[-1].mean)
-    verdict = f"Highest at {short(best.steps[-1])}: {best.label} with {best.performance[-1]}."
-    return Made("\n".join([*body[:1], f"{verdict}\n", *body[1:]]), verdict)
+    until = f", as far as all runs have got of {short(steps)}" if last < steps else ""
+    verdict = f"Highest at {short(last)}{until}: {best.label} with {best.performance[-1]}."
+    body = [as_markdown(final_table(rows)), f"{verdict}\n", _picture("curves", CAPTION)]
+    return Made("\n".join(body), verdict)
+
+
+def _reached_by_all(curve: Curve) -> int:
+    """The last step at which all runs of a curve were evaluated."""
+    everywhere = ~np.isnan(curve.performance).any(axis=0)
+    return int(curve.steps[everywhere][-1])
 
 
 def metrics_page(runs: Experiments, out: Path) -> Made:
@@ -204,14 +218,17 @@ def engines_page(runs: Experiments, out: Path) -> Made:
 
 
 def variants_page(runs: Experiments, out: Path, strategy: str) -> Made:
-    """A strategy with other settings than the paper's, each beside the paper's own."""
+    """A strategy with other settings than the paper's, beside its numbers where it has any."""
     found = {
         label: curve
         for recorded in runs.values()
         for label, curve in recorded.curves.items()
         if label.partition(":")[0] == strategy
     }
-    env = next(iter(runs.values())).results.env
+    plain = next(iter(runs.values())).results
+    env = plain.env
+    if not any((key.table, key.env) == ("metrics", env) for key in paper_numbers()):
+        return _standings(list(found.values()), plain.steps, env, out)
     rows = [Row(label, label, strategy) for label in found]
     by_step = _by_step(found, rows, "metrics", env, QUARTERS)
     draw_curves(list(found.values()), out / "curves", env)

@@ -30,7 +30,7 @@ def final_table(rows: Sequence[Standing], places: Sequence[str]) -> str:
         places: every label of the page, by which strategies find their colour.
     """
     last = compact(rows[0].steps[-1])
-    threshold = f"{rows[0].reached.threshold:.2g}"
+    threshold = rows[0].reached.goal
     heads = [("strategy", "ascending"), ("runs", "descending")]
     heads += [(f"at {compact(step)}", "descending") for step in rows[0].steps]
     heads += [(f"IQM at {last}", "descending"), ("area", "descending")]

@@ -127,7 +127,7 @@ def about_table(rows: Sequence[Standing]) -> str:
     return (
         "Mean return ± 95% interval of the mean along training; IQM, the mean of the middle half "
         "of the runs with its 95% bootstrap interval; area, the mean height of the learning curve; "
-        f"median steps until a run first reached {rows[0].reached.threshold:.2g}, half of the best "
+        f"median steps until a run first reached {rows[0].reached.goal}, half of the best "
         "final mean. Press a column's head to sort."
     )
 

@@ -80,6 +80,11 @@ class Reached(NamedTuple):
     reached: int
     median: float  # steps over all runs, infinite where half of them or more never got there
 
+    @property
+    def goal(self) -> str:
+        """The threshold to two digits."""
+        return f"{float(f'{self.threshold:.2g}'):g}"
+
 
 def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Mean ± t·standard error, as in the paper's tables.

@@ -127,7 +127,7 @@ def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
         f"IQM at {last}",
         f"P(better than {baseline})",
         "area under curve",
-        f"runs that reach {first.reached.threshold:.2g}",
+        f"runs that reach {first.reached.goal}",
         "median steps to it",
         "env steps",
         "seconds",
