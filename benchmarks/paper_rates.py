@@ -2,10 +2,10 @@
 
     python benchmarks/paper_rates.py [--envs pointmass-s pointmass-d basickarel]
 
-Eight runs side by side in one thread, as `procurl compare` trains them: `iid` for the rate of
-training, `procurl-env` with a rollout per task after every update for what the teacher's rollouts
-take beyond that. Rates are steps per second of the processor after a warm-up; evaluation and
-compilation are left out.
+Runs in one thread with the settings of `procurl paper`, as many as `procurl compare` trains side by
+side: eight, or one where MuJoCo steps on the host. `iid` gives the rate of training, `procurl-env`
+with a rollout per task after every update what the teacher's rollouts take beyond that. Rates are
+steps per second of the processor after a warm-up; evaluation and compilation are left out.
 """
 
 import argparse
@@ -18,10 +18,18 @@ from throughput_runs import NEVER, finished, machine
 ONE_THREAD = {
     "JAX_PLATFORMS": "cpu",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "PROCURL_THREADS": "1",
 }
 WIDTH = 8
+EVAL_WIDTH = 100  # environments at a time in rollouts on the host
 WARM_UP = 2  # updates
-UPDATES = {"pointmass-s": 40, "pointmass-d": 40, "basickarel": 3}
+UPDATES = {
+    "pointmass-s": 40,
+    "pointmass-d": 40,
+    "basickarel": 3,
+    "ballcatching": 3,
+    "antgoal": 10,
+}
 
 
 class Worked(NamedTuple):
@@ -33,18 +41,31 @@ class Worked(NamedTuple):
 
 
 def make_runs(env: str, strategy: str, **settings: Any) -> Any:
-    """Runs with the paper's settings, but for those given."""
+    """Runs with the paper's strategy, but for the given settings."""
     from procurl.envs import make_array_env, make_pool
+    from procurl.experiments.asked import ppo_asked
+    from procurl.experiments.batch import has_host_form
+    from procurl.experiments.paper_entries import SWEEPS
     from procurl.experiments.presets import paper_strategy
     from procurl.ppo.runs import Runs
-    from procurl.ppo.settings import paper_settings
 
-    dynamics, pool = make_array_env(env), make_pool(env)
+    pool = make_pool(env)
+    taught = paper_strategy(env, strategy, **settings).bind(pool)
+    (ppo,) = (ppo_asked(env, sweep.ppo) for sweep in SWEEPS if sweep.env == env)
+    if has_host_form(env):
+        from procurl.envs.vector_env import GymVectorEnv
+        from procurl.ppo.host import HostRun
+
+        beside = GymVectorEnv(env, EVAL_WIDTH, pool)
+        return HostRun(
+            GymVectorEnv(env, 1, pool), pool, taught, ppo, eval_env=beside, eval_every=NEVER
+        )
+    dynamics = make_array_env(env)
     return Runs(
         dynamics,
         dynamics.contexts_of(pool),
-        strategies=[paper_strategy(env, strategy, **settings).bind(pool)] * WIDTH,
-        ppo=[paper_settings(env)] * WIDTH,
+        strategies=[taught] * WIDTH,
+        ppo=[ppo] * WIDTH,
         seeds=list(range(WIDTH)),
         eval_every=NEVER,
     )
@@ -55,8 +76,8 @@ def work(runs: Any, updates: int) -> Worked:
     import numpy as np
 
     def done() -> tuple[int, int]:
-        state = finished(runs.state)
-        return runs.train_steps * WIDTH, int(np.sum(state.teaching.teacher_steps))
+        teacher_steps = np.atleast_1d(finished(runs.state).teaching.teacher_steps)
+        return runs.train_steps * len(teacher_steps), int(np.sum(teacher_steps))
 
     for _ in range(WARM_UP):
         runs.advance()

@@ -111,7 +111,7 @@ class TestList:
     def test_estimates_by_hand(self):
         rate = RATES["pointmass-s", "jax"].training
         assert estimate([(POINT_MASS, ["iid"], 4)], cores=2) == pytest.approx(4e6 / rate / 2)
-        assert math.isnan(estimate([(dataclasses.replace(HARD, env="antgoal"), ["iid"], 1)]))
+        assert math.isnan(estimate([(dataclasses.replace(HARD, engine="sb3"), ["iid"], 1)]))
 
     def test_teachers_take_the_steps_that_the_paper_counted(self):
         assert teacher_steps(POINT_MASS, "iid") == 0

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from procurl.envs.registry import make_pool
+from procurl.envs.registry import make_host_env, make_pool
 from procurl.experiments.paper_entries import Sweep
 from procurl.experiments.paper_numbers import theirs
 from procurl.experiments.plans import Contender
@@ -27,8 +27,9 @@ RATES: Mapping[tuple[str, str], Rate] = {
     ("pointmass-s", "jax"): Rate(69_700, 535_000),
     ("pointmass-d", "jax"): Rate(69_300, 429_000),
     ("basickarel", "jax"): Rate(3_920, 172_000),
+    ("ballcatching", "jax"): Rate(2_790, 22_700),
+    ("antgoal", "jax"): Rate(784, 2_650),
 }
-HORIZON = 100  # of the environments above
 
 
 def estimate(needs: Iterable[tuple[Sweep, Iterable[str], int]], cores: int | None = None) -> float:
@@ -67,7 +68,7 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
     if settings["budget"] is not None:
         return float((settings["budget"] - 1) * sweep.steps)
     episodes = plan.episodes * len(make_pool(sweep.env, sweep.kind))
-    return float(sweep.steps / settings["n_pos"] * episodes * HORIZON)
+    return float(sweep.steps / settings["n_pos"] * episodes * make_host_env(sweep.env).horizon)
 
 
 def duration(seconds: float) -> str:
