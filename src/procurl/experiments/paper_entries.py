@@ -114,7 +114,7 @@ VARIANTS = (
     ),
     (KAREL, Sweep("basickarel-spdl", "basickarel", 1_000_000), ("spdl:n_pos=20480",)),
     (KAREL, Sweep("basickarel-space", "basickarel", 1_000_000), ("space:max_size=1000",)),
-    (BALL, replace(BALL, name="ballcatching-val"), ("procurl-val:v_min=25,v_max=85",)),
+    (BALL, replace(BALL, name="ballcatching-val"), ("procurl-val:v_min=16,v_max=42",)),
 )
 PICTURED = {
     POINT_MASS: ("Figure 4", (250_000, 500_000, 750_000)),
