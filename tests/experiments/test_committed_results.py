@@ -59,6 +59,7 @@ def test_means_on_pointmass_are_the_papers_or_explained(records):
         ("pointmass-d", CURVE_ROWS, 100),
         ("basickarel", METRICS_ROWS, 20),
         ("ballcatching", ("procurl-val", "iid"), 10),
+        ("ballcatching-val", ("procurl-val:v_min=16,v_max=42",), 10),
     ],
 )
 def test_enough_seeds_came_to_the_end(name, contenders, seeds, records):
