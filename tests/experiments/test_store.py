@@ -1,79 +1,31 @@
-"""The store: what was recorded comes back, another experiment is refused, damage is noticed."""
+"""The store: what was recorded comes back, and another experiment is refused."""
 
 import io
 import json
 import math
-import os
-import random
-import shutil
-import tempfile
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from procurl import TaskPool
 from procurl.experiments.packing import pack_pool
-from procurl.experiments.plans import Experiment, Request
+from procurl.experiments.plans import Request
 from procurl.experiments.records import write_csv
-from procurl.experiments.results import Measured, RunId, Snapshot
+from procurl.experiments.results import RunId
 from procurl.experiments.store import FILE, open_experiment, read_store
 from procurl.experiments.store_rows import create_file
-
-EXPERIMENT = Experiment(env="corridor", engine="sb3", steps=1000, n_envs=2)
-POOL = TaskPool([[0.1], [0.2], [0.9]], names=["length"], features={"hard": [0, 0, 1]})
-VAL, IID = RunId("procurl-val", "beta=5", 0), RunId("iid", "", 1)
-
-
-def measured(step=100, performance=0.5, picks=(2, 0, 2), test=None, success=True):
-    estimate = np.array([0.1, 0.2, 0.3], np.float32) if success else None
-    snapshot = Snapshot(
-        np.arange(3), np.full(3, 1 / 3, np.float32), estimate, np.array([0, 1, 1], np.float32)
-    )
-    mean_success = 0.2 if success else None
-    scalars = (step, step + 24, 3 * step, performance, test, 0.12345, 1.1, mean_success)
-    return Measured(*scalars, np.array(picks, dtype=np.int64), snapshot)
-
-
-def filled(folder):
-    """A store with two runs, one finished and one stopped."""
-    with open_experiment(folder, EXPERIMENT, POOL, command="procurl compare") as store:
-        for run in (VAL, IID):
-            store.begin(run)
-            store.add(run, measured(100), measured(200, performance=1 / 3, picks=()))
-        store.finish(VAL)
-        store.finish(IID, stopped_at=150)
-    return folder
-
-
-def same(one, other):
-    """Whether two evaluations are equal, arrays and all."""
-    return str(one._replace(snapshot=None)) == str(other._replace(snapshot=None)) and all(
-        (a is None and b is None) or (a.dtype == b.dtype and np.array_equal(a, b))
-        for a, b in zip(one.snapshot, other.snapshot, strict=True)
-    )
-
-
-def everything(folder):
-    """All that can be read of a store, as text."""
-    with read_store(folder) as store:
-        results = store.results()
-        details = [str(results.detail(run)) for run in results.runs]
-        rows = list(store.rows())
-    pool = (results.pool.fingerprint, str(results.pool.features))
-    plain = (results.runs, dict(results.evaluations), dict(results.stopped), results.steps)
-    return str((plain, details, rows, pool, dict(results.facts)))
-
-
-def read_or_refused(folder):
-    """All that can be read of a store, or the error instead."""
-    try:
-        return everything(folder)
-    except (ValueError, OSError) as error:
-        return str(error)
+from tests.experiments.stores import (
+    EXPERIMENT,
+    IID,
+    POOL,
+    VAL,
+    everything,
+    filled,
+    measured,
+    same,
+)
 
 
 def test_what_was_recorded_comes_back(tmp_path):
@@ -319,88 +271,3 @@ def test_what_is_read_while_another_process_writes_is_of_one_moment(tmp_path, re
             before = next(seeds)
             read(reader)
             assert next(seeds) > before + 1
-
-
-@pytest.mark.parametrize("size", [0, 1, 100, 4096, 5000, -4096, -1])
-def test_a_truncated_store_is_refused_by_name(tmp_path, size):
-    path = filled(tmp_path) / FILE
-    content = path.read_bytes()
-    path.write_bytes(content[:size])
-    with pytest.raises(ValueError, match=f"{path} is damaged: .* run the same command again"):
-        everything(tmp_path)
-    with pytest.raises(ValueError, match="is damaged"), open_experiment(tmp_path, EXPERIMENT, POOL):
-        pass
-
-
-def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path):
-    """At 300 random places: either an error that names the file, or all is as it was."""
-    rng = random.Random(1)
-    path = filled(tmp_path / "whole") / FILE
-    content, before = path.read_bytes(), everything(path.parent)
-    used = [place for place, byte in enumerate(content) if byte]
-    noticed = 0
-    for _ in range(300):
-        broken = bytearray(content)
-        broken[rng.choice(used)] ^= 1 << rng.randrange(8)
-        shutil.rmtree(tmp_path / "broken", ignore_errors=True)
-        (tmp_path / "broken").mkdir()
-        (tmp_path / "broken" / FILE).write_bytes(broken)
-        read = read_or_refused(tmp_path / "broken")
-        assert read == before or FILE in read
-        noticed += read != before
-    assert noticed > 200
-
-
-@pytest.mark.parametrize("table", ["runs", "evaluations", "details", "contenders", "commands"])
-def test_a_lost_row_is_noticed(tmp_path, table):
-    import sqlite3
-
-    path = filled(tmp_path) / FILE
-    key = {"runs": "id", "contenders": "position", "commands": "id"}.get(table, "run")
-    with sqlite3.connect(path) as connection:
-        connection.execute(f"DELETE FROM {table} WHERE {key} = 0")
-    connection.close()
-    with pytest.raises(ValueError, match=f"{table} has . rows of ."):
-        everything(tmp_path)
-
-
-def test_rows_that_changed_places_are_noticed(tmp_path):
-    import sqlite3
-
-    path = filled(tmp_path) / FILE
-    with sqlite3.connect(path) as connection:
-        for old, new in ((0, 7), (1, 0), (7, 1)):
-            connection.execute("UPDATE evaluations SET run = ? WHERE run = ?", (new, old))
-    connection.close()
-    with pytest.raises(ValueError, match="a row of evaluations was altered"):
-        everything(tmp_path)
-
-
-@contextmanager
-def nobody():
-    """This process without the right to write everywhere, where it has it."""
-    mine = os.geteuid()
-    if mine == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(mine)
-
-
-def test_a_store_where_nothing_can_be_written_is_read_and_not_changed():
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        before = everything(filled(folder))
-        folder.chmod(0o555)
-        with nobody():
-            assert everything(folder) == before
-            with pytest.raises(OSError, match="cannot be written to"):
-                open_experiment(folder, EXPERIMENT, POOL)
-        folder.chmod(0o700)
-        assert everything(folder) == before
-
-
-def test_reading_leaves_no_files_behind(tmp_path):
-    everything(filled(tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == [FILE]
