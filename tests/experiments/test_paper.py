@@ -193,6 +193,14 @@ class TestFromRecords:
         assert "at 1M" not in made.body
         assert "–" not in made.body.partition("| procurl-val |")[2].partition("\n")[0]
 
+    def test_a_run_that_never_measured_anything_leaves_a_page_all_the_same(self, tmp_path):
+        results = synthetic_results(("procurl-val", "iid"), seeds=1)
+        lost = RunId("procurl-val", "", 0)
+        nothing = [m._replace(performance=math.nan) for m in results.evaluations[lost]]
+        results = dataclasses.replace(results, evaluations={**results.evaluations, lost: nothing})
+        made = curves_page({"pointmass-s": recorded_of(results)}, tmp_path)
+        assert made.verdict.startswith("Highest at 25k, as far as all runs have got of 1M: iid")
+
     def test_records_that_a_named_entry_lacks_are_an_error(self, records, tmp_path):
         with pytest.raises(ValueError, match="curves-antgoal needs records of antgoal"):
             run(["curves-antgoal"], out=tmp_path, from_records=[records])

@@ -76,7 +76,7 @@ def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
     last = min(_reached_by_all(curve) for curve in found)
     rows = standings([curve.cut(last) for curve in found])
     _write(out / "table.csv", as_csv(numbers_table(rows)))
-    best = max(rows, key=lambda row: row.performance[-1].mean)
+    best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
     until = f", as far as all runs have got of {short(steps)}" if last < steps else ""
     verdict = f"Highest at {short(last)}{until}: {best.label} with {best.performance[-1]}."
     body = [as_markdown(final_table(rows)), f"{verdict}\n", _picture("curves", CAPTION)]
@@ -84,9 +84,9 @@ def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
 
 
 def _reached_by_all(curve: Curve) -> int:
-    """The last step at which all runs of a curve were evaluated."""
-    everywhere = ~np.isnan(curve.performance).any(axis=0)
-    return int(curve.steps[everywhere][-1])
+    """The last step at which all runs of a curve were evaluated, or the first where none is."""
+    everywhere = np.flatnonzero(~np.isnan(curve.performance).any(axis=0))
+    return int(curve.steps[everywhere.max(initial=0)])
 
 
 def metrics_page(runs: Experiments, out: Path) -> Made:
