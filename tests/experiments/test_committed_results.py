@@ -58,7 +58,7 @@ def test_means_on_pointmass_are_the_papers_or_explained(records):
         ("pointmass-s-hard", ("procurl-val", "procurl-out", "iid"), 100),
         ("pointmass-d", CURVE_ROWS, 100),
         ("basickarel", METRICS_ROWS, 20),
-        ("ballcatching", ("procurl-val", "iid"), 10),
+        ("ballcatching", ("procurl-env", "procurl-val", "procurl-out", "iid"), 10),
         ("ballcatching-val", ("procurl-val:v_min=16,v_max=42",), 10),
     ],
 )
