@@ -60,6 +60,7 @@ def test_means_on_pointmass_are_the_papers_or_explained(records):
         ("basickarel", METRICS_ROWS, 20),
         ("ballcatching", ("procurl-env", "procurl-val", "procurl-out", "iid"), 10),
         ("ballcatching-val", ("procurl-val:v_min=16,v_max=42",), 10),
+        ("ballcatching-out", ("procurl-out:v_min=26,v_max=60",), 10),
     ],
 )
 def test_enough_seeds_came_to_the_end(name, contenders, seeds, records):

@@ -175,7 +175,7 @@ class TestFromRecords:
 
     def test_claims_are_made_of_what_there_is(self, made, tmp_path):
         _, text = made
-        assert "of 19 claims that could be checked hold." in text
+        assert "of 21 claims that could be checked hold." in text
         recorded(tmp_path / "records", HARD, ["procurl-val", "iid"])
         alone = run(["claims"], out=tmp_path, from_records=[tmp_path / "records"])
         assert "of 1 claims" in alone

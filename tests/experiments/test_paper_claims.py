@@ -87,4 +87,4 @@ def test_what_was_not_run_cannot_be_told():
     with pytest.raises(NotRun, match="hard at 2M steps"):
         fails("hard")(found(hard=0.0), 2 * STEP)
     assert set(check_claims({}).values()) == {None}
-    assert len(CLAIMS) == 19
+    assert len(CLAIMS) == 21

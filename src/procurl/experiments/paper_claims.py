@@ -139,13 +139,19 @@ def _claims() -> list[Claim]:
             better("procurl-val", "iid"),
         )
     ]
-    for env in ("pointmass-s", "pointmass-d", "basickarel"):
+    at_step = {
+        "pointmass-s": 1_000_000,
+        "pointmass-d": 1_000_000,
+        "basickarel": 1_000_000,
+        "ballcatching": 5_000_000,
+    }
+    for env, step in at_step.items():
         for ours in ("procurl-val", "procurl-env"):
             made.append(
                 Claim(
                     f"{ours.removeprefix('procurl-')}-matches-all-{env}",
                     env,
-                    1_000_000,
+                    step,
                     f"{ours} matches or outperforms all baselines on {env}",
                     matches_all(ours),
                 )

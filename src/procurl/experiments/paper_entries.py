@@ -115,6 +115,7 @@ VARIANTS = (
     (KAREL, Sweep("basickarel-spdl", "basickarel", 1_000_000), ("spdl:n_pos=20480",)),
     (KAREL, Sweep("basickarel-space", "basickarel", 1_000_000), ("space:max_size=1000",)),
     (BALL, replace(BALL, name="ballcatching-val"), ("procurl-val:v_min=16,v_max=42",)),
+    (BALL, replace(BALL, name="ballcatching-out"), ("procurl-out:v_min=26,v_max=60",)),
 )
 PICTURED = {
     POINT_MASS: ("Figure 4", (250_000, 500_000, 750_000)),
@@ -256,7 +257,7 @@ def _claims() -> Entry:
         "the text",
         "What the paper claims",
         paper_claims.claims_page,
-        {**needs, DENSE: compared, HARD: ("procurl-val", "iid")},
+        {**needs, DENSE: compared, BALL: compared, HARD: ("procurl-val", "iid")},
         partly=True,
     )
 
