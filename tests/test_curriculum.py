@@ -85,6 +85,24 @@ def test_bad_evidence_raises_and_nothing_is_lost(evidence, message):
     curriculum.observe(Evidence(1024, values=[0.2, 0.5, 0.9]))
 
 
+def test_refused_evidence_draws_no_noise():
+    curriculum, other = (curriculum_over(3, epsilon=0.1) for _ in range(2))
+    with pytest.raises(ValueError, match="values is missing"):
+        curriculum.observe(Evidence(1024))
+    assert curriculum.next(20).tolist() == other.next(20).tolist()
+
+
+def test_a_state_that_lacks_something_changes_nothing():
+    saved, curriculum = curriculum_over(3), curriculum_over(3)
+    saved.observe(Evidence(1024, values=[0.2, 0.5, 0.9]))
+    state = saved.state_dict()
+    del state["step"]
+    before = curriculum.probabilities()
+    with pytest.raises(KeyError, match="step"):
+        curriculum.load_state_dict(state)
+    np.testing.assert_array_equal(curriculum.probabilities(), before)
+
+
 def test_evidence_of_the_wrong_type_is_named():
     curriculum = curriculum_over(3)
     with pytest.raises(TypeError, match="evidence must be procurl.Evidence, got dict"):

@@ -170,6 +170,18 @@ def test_a_pool_smaller_than_the_neighbourhood_keeps_all_tasks():
     assert nearest_neighbours(np.zeros((1, 2)), k=8, bandwidth=0.1).tasks.tolist() == [[0]]
 
 
+def test_a_task_is_its_own_neighbour_among_many_in_the_same_place():
+    tasks, weights = nearest_neighbours(np.zeros((20, 2)), k=8, bandwidth=0.1)
+    assert all(own in row for own, row in enumerate(tasks))
+    assert all(len(set(row)) == 8 for row in tasks.tolist())
+    assert (weights == 1.0).all()
+
+
+def test_no_episodes_are_no_outcomes():
+    wins, losses = OutcomeSuccess(v_min=None, v_max=None).outcomes(np.zeros(0))
+    assert wins.shape == losses.shape == (0,)
+
+
 def test_noise_is_added_after_normalising_and_before_clipping():
     """0.2·noise on 0.5, −0.1 and 1.5: the clip comes last."""
     success = NoisySuccess(CriticSuccess(), epsilon=0.2)

@@ -31,8 +31,10 @@ def softmax(logits: Array, floor: Array = 0.0) -> Array:
         floor: the share of the mass that is spread evenly, in [0, 1].
     """
     xp = namespace(logits, floor)
-    # Not above 0: a compiler may fuse the caller's product into the difference, and round it apart.
-    weights = xp.exp(xp.minimum(logits - xp.max(logits), 0.0))
+    top = xp.max(logits)
+    # A compiler may fuse the caller's product into the difference and round the two apart: the top
+    # itself would miss 0, by far if logits are large.
+    weights = xp.where(logits >= top, 1.0, xp.exp(xp.minimum(logits - top, 0.0)))
     return weights * ((1.0 - floor) / xp.sum(weights)) + floor / logits.shape[0]
 
 

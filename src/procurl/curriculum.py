@@ -124,8 +124,8 @@ class Curriculum:
         state = _with_leaves(self._state, dict(saved["state"]))
         rng = np.random.default_rng()
         rng.bit_generator.state = saved["rng"]
-        self._state, self._rng, self._cumulative = state, rng, None
-        self.step = float(saved["step"])
+        step = float(saved["step"])
+        self._state, self._rng, self._cumulative, self.step = state, rng, None, step
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to one file of arrays and JSON, without pickled code."""
@@ -165,14 +165,14 @@ class Curriculum:
                     f"evidence.{name} must be finite, got {array[task]} for task {task}; "
                     "the curriculum keeps its state"
                 )
-        if "noise" in self.strategy.needs and "noise" not in arrays:
-            arrays["noise"] = self._rng.uniform(-1.0, 1.0, n)
         for name in self.strategy.needs:
-            if name not in arrays:
+            if name not in arrays and name != "noise":
                 raise ValueError(
                     f"evidence.{name} is missing: {type(self.strategy).__name__} cannot decide "
                     f"without it (it needs {', '.join(self.strategy.needs)})"
                 )
+        if "noise" in self.strategy.needs and "noise" not in arrays:
+            arrays["noise"] = self._rng.uniform(-1.0, 1.0, n)
         return Evidence(step=np.float64(step), **arrays)
 
 

@@ -31,5 +31,8 @@ def nearest_neighbours(contexts: Array, k: int, bandwidth: float) -> Neighbours:
     scaled = (contexts - low) / np.where(high > low, high - low, 1.0)
     k = min(k, len(contexts))
     distances, tasks = cKDTree(scaled).query(scaled, k=[*range(1, k + 1)])
+    own = np.arange(len(contexts))
+    crowded_out = (tasks != own[:, None]).all(axis=1)  # by k others in the same place
+    tasks[crowded_out, -1] = own[crowded_out]
     weights = np.exp(-0.5 * (distances / bandwidth) ** 2)
     return Neighbours(tasks.astype(np.int32), weights.astype(np.float32))

@@ -110,6 +110,8 @@ def normalise(values: Array, v_min: Array | None, v_max: Array | None) -> Array:
 def _range(values: Array) -> tuple[Array, Array]:
     """Smallest and largest finite entry, 0 and 0 where there is none."""
     xp = namespace(values)
+    if values.size == 0:
+        return xp.zeros(()), xp.zeros(())
     finite = xp.isfinite(values)
     some = xp.any(finite)
     low = xp.where(some, xp.min(xp.where(finite, values, xp.inf)), 0.0)

@@ -339,3 +339,11 @@ def test_an_environment_that_cannot_tell_its_state_says_so():
     assert saved["env"] is None
     with pytest.raises(ValueError, match="the environment cannot go on where it was"):
         env.load_state_dict(saved)
+
+
+def test_a_pool_of_our_environment_has_its_columns_in_order():
+    env = gymnasium.make("procurl.envs:procurl/PointMass-s-v0")
+    pool = TaskPool([[1.0, 1.0, 1.5]], names=["friction", "gate_width", "gate_position"])
+    with pytest.raises(ValueError, match="columns must stand in the order gate_position"):
+        TaskEnv(env, pool)
+    TaskEnv(env, pool, set_task=lambda env, task: None)  # knows what it does

@@ -314,9 +314,11 @@ def test_a_run_stops_where_a_loss_is_not_finite_and_keeps_its_state():
 
 
 def test_a_run_stops_where_the_critic_has_no_value_for_a_task_and_keeps_its_weights():
-    run = host_run()
+    run = host_run(eval_env=native())
     run._pool_observations = run._pool_observations.at[2].set(jnp.nan)
     before = run.state
     with pytest.raises(RuntimeError, match="stopped at step 64: what the teacher was told"):
         run.advance()
     assert same(run.state, before)
+    run.advance()
+    assert run.evaluate(128).env_steps == [64]  # none were taken since

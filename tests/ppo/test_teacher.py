@@ -279,6 +279,14 @@ def test_evidence_that_is_not_finite_is_remembered(bad):
     assert not bool(healed.sound)
 
 
+def test_a_distribution_that_is_not_finite_is_remembered():
+    strategy = make_strategy("procurl-val", beta=4e38)  # infinite in single precision
+    teacher = teacher_of(strategy)
+    spoilt = jax.jit(lambda beta: teacher.begin(replace(strategy, beta=beta)).sound)
+    assert not bool(spoilt(jnp.float32(np.inf)))
+    assert bool(spoilt(jnp.float32(20.0)))
+
+
 def test_what_a_strategy_does_not_use_cannot_stop_it():
     strategy = make_strategy("plr")
     teacher = teacher_of(strategy)

@@ -1,5 +1,8 @@
 """How the callback goes about its work: when it asks, what it pushes, what it leaves alone."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 
-from procurl import TaskEnv, make_strategy
+from procurl import PLR, TaskEnv, make_strategy
 from procurl.sb3 import CurriculumCallback
 from tests.sb3.recording import Picks
 from tests.sb3.toy import guess_env
@@ -217,6 +220,24 @@ def test_outcomes_reach_the_strategy():
     assert len(counts) == 4
     for told, played in counts:
         assert told == pytest.approx(played)
+
+
+def test_scores_and_outcomes_reach_a_strategy_that_goes_by_both():
+    told = []
+
+    @dataclass(frozen=True)
+    class Both(PLR):
+        needs: ClassVar[tuple[str, ...]] = ("score", "played", "wins", "losses")
+
+        def update(self, state, evidence):
+            told.append((evidence.wins + evidence.losses, evidence.played))
+            return super().update(state, evidence)
+
+    ppo(DummyVecEnv([walk_env] * 2)).learn(256, callback=CurriculumCallback(Both()))
+    assert len(told) == 3
+    for ended, played in told:
+        assert ended.tolist() == pytest.approx(played.tolist())
+        assert ended.sum() > 0
 
 
 def test_a_budget_is_kept_to():

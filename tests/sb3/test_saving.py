@@ -142,6 +142,38 @@ def test_episodes_begin_anew_inside_wrappers_that_forget(tmp_path):
         assert np.array_equal(ours, theirs)
 
 
+def told(callback):
+    """Episodes that the strategy was told of, without decay."""
+    state = callback.curriculum.state_dict()["state"]
+    return float((state["success.wins"] + state["success.losses"]).sum())
+
+
+def test_no_episode_is_lost_where_episodes_begin_anew(tmp_path):
+    strategy = make_strategy("procurl-out", decay=1.0)
+    callback = CurriculumCallback(strategy)
+    new_model(DummyVecEnv([walk_env] * 2)).learn(256, callback=callback)
+    callback.save(tmp_path)
+    in_last_rollout = sum(map(len, callback.teacher.tasks))
+    assert in_last_rollout > 0
+    played = told(callback) + in_last_rollout
+    _, after, _ = resumed(tmp_path, DummyVecEnv([walk_env] * 2), strategy, 128)
+    assert told(after) == pytest.approx(played)
+
+
+@pytest.mark.parametrize("name", ["procurl-out", "plr"])
+def test_no_episode_is_lost_with_other_environments(name):
+    callback = CurriculumCallback(make_strategy(name))
+    model = new_model(DummyVecEnv([walk_env] * 2))
+    model.learn(256, callback=callback)
+    before = callback.teacher
+    model.set_env(DummyVecEnv([walk_env] * 2))
+    model.learn(0, callback=callback, reset_num_timesteps=False)
+    assert callback.teacher is not before
+    assert [t.tolist() for t in callback.teacher.tasks] == [t.tolist() for t in before.tasks]
+    if name == "plr":
+        assert np.array_equal(callback.teacher.scores.played, before.scores.played)
+
+
 def test_a_folder_takes_the_latest_run(tmp_path):
     strategy = make_strategy("procurl-val", beta=20)
     for noise in (0.5, 1.0):

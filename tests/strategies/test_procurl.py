@@ -1,5 +1,7 @@
 """ProCuRL, Easy, Hard, SPaCE-alt and the argmax form against numbers worked by hand."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -178,3 +180,32 @@ def test_settings_of_the_wrong_type_are_named():
         make_strategy("procurl-val", beta="high")
     with pytest.raises(TypeError, match="success must be a success estimate, got"):
         make_strategy("procurl-val", success=0.5)
+
+
+@pytest.mark.parametrize("beta", [1e6, 1e10, 1e20, 1e30])
+def test_any_beta_gives_a_distribution_in_compiled_programs_too(beta):
+    """A compiler may round β·potential and its maximum apart, by far more than 1."""
+    values = jnp.asarray(np.random.default_rng(0).random((50, 100)), dtype=jnp.float32)
+    strategy = ProCuRL(beta=beta)
+    begun = jax.tree.map(jnp.float32, strategy.init(100))
+
+    @jax.jit
+    @jax.vmap
+    def likely(values):
+        return strategy.probabilities(strategy.update(begun, Evidence(step=1.0, values=values)))
+
+    p = np.asarray(likely(values))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-5)
+    assert (p.argmax(axis=1) == np.abs(values - 0.5).argmin(axis=1)).mean() > 0.9
+
+
+def test_an_endless_potential_is_shared_by_those_that_have_it():
+    strategy = ProCuRL(beta=1e308, gamma1=100.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        p = strategy.probabilities(after(strategy, values=[0.0, 0.5, 0.9]))
+    assert p.tolist() == [0.0, 0.5, 0.5]
+
+
+def test_a_schedule_has_to_be_one_that_can_be_saved():
+    with pytest.raises(TypeError, match="beta must be a number or a schedule that can be saved"):
+        make_strategy("procurl-val", beta=lambda step: 10.0)

@@ -236,6 +236,17 @@ def test_single_precision_keeps_the_constraints():
         assert (p @ np.asarray(values) >= threshold - 1e-3) == reachable
 
 
+def test_single_precision_keeps_what_was_between_tasks_of_the_largest_value():
+    """No tilt rounds it away, and with it the bound on the step."""
+    q = np.array([0.868, 0.0432, 0.0432, 0.0432, 0.0024])
+    values = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    log_q = jnp.asarray(np.log(q), dtype=jnp.float32)
+    log_p = jax.jit(self_paced_step)(log_q, jnp.asarray(values, dtype=jnp.float32), 2.0, 0.2)
+    p = np.exp(np.asarray(log_p, dtype=float))
+    np.testing.assert_allclose(p, step_from(q, values, 2.0, 0.2), atol=1e-5)
+    assert kl(p, q) < 0.01
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -99,11 +99,7 @@ class ArrayEnv(ABC):
 
     def contexts_of(self, pool: TaskPool) -> NDArray[np.float64]:
         """[n, c] the context of every task of `pool`; raises where one is not a valid context."""
-        if set(pool.names) == set(self.context_names) and pool.names != self.context_names:
-            raise ValueError(
-                f"the pool's columns must stand in the order {', '.join(self.context_names)}, "
-                f"got {', '.join(pool.names)}: rows would be read wrongly"
-            )
+        self.check_columns(pool)
         rows = [self.context_of(pool[task]) for task in range(len(pool))]
         for task, context in enumerate(rows):
             try:
@@ -111,6 +107,14 @@ class ArrayEnv(ABC):
             except ValueError as error:
                 raise ValueError(f"task {task} of the pool cannot be played: {error}") from error
         return np.stack(rows)
+
+    def check_columns(self, pool: TaskPool) -> None:
+        """Raise where the contexts of `pool` have this environment's columns in another order."""
+        if set(pool.names) == set(self.context_names) and pool.names != self.context_names:
+            raise ValueError(
+                f"the pool's columns must stand in the order {', '.join(self.context_names)}, "
+                f"got {', '.join(pool.names)}: rows would be read wrongly"
+            )
 
     def context_of(self, task: Any) -> NDArray[np.float64]:
         """[c] the context that a pool's task stands for: the task itself, unless it is opaque."""

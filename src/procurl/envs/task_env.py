@@ -72,6 +72,8 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         # procurl's own environments take a task of their own pool by its id, which is faster.
         inside = env.unwrapped
         self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
+        if isinstance(inside, GymEnv) and set_task is None:
+            inside.array_env.check_columns(pool)
         self._queue: deque[int] = deque()
         self._draws = np.random.default_rng()
         self._played: deque[tuple[int, float, int, float]] = deque(maxlen=KEPT)

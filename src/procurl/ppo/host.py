@@ -264,6 +264,7 @@ class HostRun:
         if performance > self.state.best:
             best_params = jax.tree.map(jnp.copy, self.params)
             self.state = self.state._replace(best=performance, best_params=best_params)
+        taken = self.train_steps if self.stopped_at is None else self.stopped_at
         both = (self.strategy, self.state.teaching)
         alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], both)  # a batch of one run
         entropy, success = programs.curriculum_metrics(*alone)
@@ -273,7 +274,7 @@ class HostRun:
             train_steps=self.train_steps,
             performance=[float(performance)],
             test_performance=test,
-            env_steps=[self.train_steps + int(self.state.teaching.teacher_steps)],
+            env_steps=[taken + int(self.state.teaching.teacher_steps)],
             entropy=np.asarray(entropy).tolist(),
             mean_success=np.asarray(success).tolist(),
             seconds=self.seconds,

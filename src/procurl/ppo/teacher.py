@@ -34,7 +34,7 @@ class Teaching(NamedTuple):
     cumulative: Array  # [n] cumulative probabilities of the tasks
     step: Array  # []  int32, training steps at the last refresh
     teacher_steps: Array  # []  int32, environment steps used by rollouts
-    sound: Array  # []  bool, False once evidence was not finite
+    sound: Array  # []  bool, False once evidence or what was made of it was not finite
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,14 @@ class Teacher:
         open_ = jnp.zeros(self.n_envs)
         state = jax.tree.map(_as_jax, strategy.init(self.n))
         nothing = jnp.zeros((), dtype=jnp.int32)
+        cumulative = _cumulative(strategy.probabilities(state))
         return Teaching(
             strategy=state,
             gathered=Gathered(zeros, zeros, zeros, zeros, open_, open_),
-            cumulative=_cumulative(strategy.probabilities(state)),
+            cumulative=cumulative,
             step=nothing,
             teacher_steps=nothing,
-            sound=jnp.ones((), dtype=bool),
+            sound=cumulative[-1] > 0.0,
         )
 
     def gather(
@@ -133,13 +134,14 @@ class Teacher:
         finite = [jnp.all(jnp.isfinite(field)) for field in used.values()]
         steps = 0 if episodes is None else episodes.steps
         nothing = jnp.zeros_like(gathered.wins)
+        cumulative = _cumulative(strategy.probabilities(state))
         return Teaching(
             strategy=state,
             gathered=gathered._replace(wins=nothing, losses=nothing, played=nothing),
-            cumulative=_cumulative(strategy.probabilities(state)),
+            cumulative=cumulative,
             step=jnp.asarray(step, dtype=jnp.int32),
             teacher_steps=teaching.teacher_steps + steps,
-            sound=teaching.sound & jnp.all(jnp.asarray([True, *finite])),
+            sound=teaching.sound & jnp.all(jnp.asarray([cumulative[-1] > 0.0, *finite])),
         )
 
 

@@ -110,6 +110,7 @@ class CurriculumCallback(BaseCallback):
 
         Call it after `learn`, or let `save_to` do it meanwhile, between two rollouts.
         """
+        self.collect()
         write_run(Path(folder), self.teacher)
 
     def load(self, folder: str | PathLike[str]) -> Self:
@@ -213,6 +214,9 @@ class CurriculumCallback(BaseCallback):
             advantages = self.model.rollout_buffer.advantages  # type: ignore[attr-defined]
             scores = self.teacher.strategy.transition_score(advantages)
             self.teacher.scores.add(scores, self._ended)
+
+    def _on_training_end(self) -> None:
+        self.collect()  # the next call of `learn` may come with other environments
 
     def _round(self) -> None:
         """Tell the strategy what is new, where due, and hand out the next tasks."""

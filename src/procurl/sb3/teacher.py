@@ -88,8 +88,11 @@ class Teacher:
         self.teacher_steps: int = before.teacher_steps if before else 0  # that rollouts have taken
         self.refreshed_at: int = before.refreshed_at if before else 0  # training steps
         self.next_round = 0  # training steps at which tasks are pushed again
-        self.tasks: list[Ids] = []  # of episodes that the strategy has not been told of
-        self.returns: list[NDArray[np.float64]] = []  # theirs
+        # Of episodes that the strategy has not been told of: their tasks and returns.
+        self.tasks: list[Ids] = before.tasks if before else []
+        self.returns: list[NDArray[np.float64]] = before.returns if before else []
+        if before is not None and self.scores is not None and before.scores is not None:
+            self.scores.score, self.scores.played = before.scores.score, before.scores.played
 
     @property
     def on_policy(self) -> bool:
@@ -104,7 +107,7 @@ class Teacher:
     def collect(self) -> list[Ids]:
         """Take over the training episodes that have ended; their tasks."""
         found = self.workers.collect()
-        if {"wins", "losses", "played"} & set(self.strategy.uses) and self.scores is None:
+        if {"wins", "losses", "played"} & set(self.strategy.uses):
             self.tasks += [played.tasks for played in found]
             self.returns += [played.returns for played in found]
         return [played.tasks for played in found]
@@ -148,17 +151,18 @@ class Teacher:
 
     def _training_evidence(self, values: Any) -> dict[str, Any]:
         """What the training episodes since the last refresh have shown."""
-        if self.scores is not None:
-            return {"score": self.scores.score, "played": self.scores.played}
         n = len(self.curriculum.pool)
         tasks = np.concatenate([*self.tasks, np.zeros(0, dtype=np.int64)])
         returns = np.concatenate([*self.returns, np.zeros(0)])
         wins, losses = self.strategy.outcomes(returns, values)
-        return {
+        found = {
             "wins": np.bincount(tasks, wins, n),
             "losses": np.bincount(tasks, losses, n),
             "played": np.bincount(tasks, minlength=n),
         }
+        if self.scores is not None:
+            found |= {"score": self.scores.score, "played": self.scores.played}
+        return found
 
     def _pool_values(self, n: int) -> PoolValues | None:
         value_fn = self.settings.value_fn or critic_of(self.model)

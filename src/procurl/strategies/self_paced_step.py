@@ -1,12 +1,13 @@
 """One step of SPDL on a pool: two small convex problems, solved through their dual variables.
 
-Every solution is a tilt of the current distribution q, with scaled values v in [0, 1]:
+Every solution is a tilt of the current distribution q, with scaled values v in [−1, 0]:
 
     log p = (1 − α)·log q + τ·v + const,   τ ≥ 0,   0 ≤ α ≤ 1.
 
 τ raises the expected value, α moves towards the uniform distribution. For a fixed α the expected
 value rises with τ; along the τ that just meets the threshold, KL(p‖q) rises with α. Both are
 therefore roots of increasing functions of one variable, found by Newton steps inside a bracket.
+The largest value is 0 so that no τ, however large, rounds away what q says of the tasks that have it.
 """
 
 from collections.abc import Callable
@@ -39,8 +40,8 @@ def self_paced_step(
     xp = namespace(log_q, values, threshold, max_kl)
     low, high = xp.min(values), xp.max(values)
     span = xp.where(high > low, high - low, 1.0)
-    goal = xp.where(high > low, (threshold - low) / span, xp.where(threshold > low, 1.0, -1.0))
-    pull = _Pull(log_q, (values - low) / span, goal, xp.sqrt(max_kl))
+    goal = xp.where(high > low, (threshold - high) / span, xp.where(threshold > low, 1.0, -1.0))
+    pull = _Pull(log_q, (values - high) / span, goal, xp.sqrt(max_kl))
 
     below = _moments(pull, 0.0, 0.0).mean < pull.goal
     best_tilt = _largest_tilt(pull, below)
@@ -58,7 +59,7 @@ class _Pull(NamedTuple):
     """The problem in scaled values."""
 
     log_q: Array  # [n]
-    values: Array  # [n] in [0, 1]
+    values: Array  # [n] in [−1, 0]
     goal: Array  # []  the threshold, on the scale of the values
     root_kl: Array  # []  √ε
 
