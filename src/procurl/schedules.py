@@ -1,6 +1,6 @@
 """Settings that change while the agent trains."""
 
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from procurl.arrays import Array, namespace
@@ -43,7 +43,7 @@ def check_scheduled(argument: str, setting: Scheduled, low: float) -> None:
     """Raise unless a constant setting is at least `low`; a schedule checks itself."""
     if not callable(setting):
         require_number(argument, setting, at_least=low)
-    elif not is_dataclass(setting):
+    elif not hasattr(setting, "__dataclass_fields__"):
         raise TypeError(
             f"{argument} must be a number or a schedule that can be saved, an instance of a frozen "
             f"dataclass such as LinearSchedule, got {setting!r}"

@@ -155,7 +155,7 @@ class Teacher:
         tasks = np.concatenate([*self.tasks, np.zeros(0, dtype=np.int64)])
         returns = np.concatenate([*self.returns, np.zeros(0)])
         wins, losses = self.strategy.outcomes(returns, values)
-        found = {
+        found: dict[str, Any] = {
             "wins": np.bincount(tasks, wins, n),
             "losses": np.bincount(tasks, losses, n),
             "played": np.bincount(tasks, minlength=n),

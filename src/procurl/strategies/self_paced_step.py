@@ -7,7 +7,7 @@ Every solution is a tilt of the current distribution q, with scaled values v in 
 τ raises the expected value, α moves towards the uniform distribution. For a fixed α the expected
 value rises with τ; along the τ that just meets the threshold, KL(p‖q) rises with α. Both are
 therefore roots of increasing functions of one variable, found by Newton steps inside a bracket.
-The largest value is 0 so that no τ, however large, rounds away what q says of the tasks that have it.
+The largest value is 0 so that no τ, however large, rounds away what q says of those that have it.
 """
 
 from collections.abc import Callable
