@@ -50,3 +50,12 @@ def test_objects_are_refused(tmp_path):
     with pytest.raises(TypeError, match="'objects' cannot be stored"):
         write_archive(tmp_path / "a", {}, {"objects": np.array([object()])})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["missing/a", "file/a", "folder"])
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path, place):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=f"^[^/]*: {str(tmp_path / place)!r}$"):
+        write_archive(tmp_path / place, META, ARRAYS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

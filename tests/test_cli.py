@@ -1,12 +1,15 @@
 """The command line as a user sees it."""
 
+import logging
 import signal
 
 import pytest
 
 from procurl import cli, strategy_names
 from procurl.cli import main
+from procurl.cli_training import whole
 from procurl.envs import environment_names, make_array_env, make_pool
+from procurl.envs.karel_pool import KINDS
 
 
 def test_strategies_lists_every_name_with_settings(capsys):
@@ -100,7 +103,16 @@ def test_a_directory_without_results_is_named(command, tmp_path, capsys):
         (["compare", "pointmass-s", "--stepz", "3"], "unknown: --stepz 3. Did you mean '--steps'?"),
         (["compare", "pointmass-s", "--seed", "3"], "Did you mean '--seeds'?"),
         (["train", "pointmass-s", "--strateg=iid", "--strategy", "iid"], "mean '--strategy'?"),
-        (["compare", "pointmass-s", "--seeds", "many"], "argument --seeds: invalid int value"),
+        (["compare", "pointmass-s", "--seeds", "many"], "--seeds: 'many' is no whole number"),
+        (
+            ["compare", "pointmass-s", "--steps", "1.5"],
+            "no whole number such as 200000 or 1e6. See",
+        ),
+        (
+            ["compare", "pointmass-s", "--steps", "inf"],
+            "argument --steps: 'inf' is no whole number",
+        ),
+        (["paper", "--steps", "1e-1"], "argument --steps: '1e-1' is no whole number"),
         (["compare"], "the following arguments are required: ENV"),
         (["expor"], "Did you mean 'export'?"),
         (["envs", "extra"], "unknown: extra."),
@@ -114,6 +126,98 @@ def test_a_bad_command_line_is_one_sentence_with_the_nearest_name(arguments, mes
     assert message in error
     assert error.count("\n") == 1
     assert "--help" in error
+
+
+@pytest.mark.parametrize("text", ["1000000", "1_000_000", "1e6", "1E+6", "1000000.0"])
+def test_whole_numbers_may_be_written_in_several_ways(text):
+    assert whole(text) == 1_000_000
+
+
+def test_large_whole_numbers_keep_every_digit():
+    assert whole(str(2**62 + 1)) == 2**62 + 1
+
+
+def test_every_kind_of_pool_is_told(capsys):
+    with pytest.raises(SystemExit):
+        main(["pool", "--help"])
+    told = capsys.readouterr().out
+    assert all(kind in told for kind in KINDS)
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """A `compare` that fails the test where it is called."""
+
+    def compare(asked):
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr("procurl.experiments.compare.compare", compare)
+
+
+TRAIN = ["train", "pointmass-s", "--strategy", "iid"]
+
+
+@pytest.mark.parametrize(
+    ("render", "message"),
+    [
+        ("a.png", "--render must be a file that ends in .gif, got {}"),
+        ("folder.gif", "--render must be a file, got {}: it is a directory"),
+        ("file/a.gif", "--render {} cannot be written: its folder cannot be made (File exists)"),
+    ],
+)
+def test_a_picture_that_cannot_be_written_is_refused_before_training(
+    render, message, tmp_path, untrained, capsys
+):
+    (tmp_path / "folder.gif").mkdir()
+    (tmp_path / "file").touch()
+    path = tmp_path / render
+    assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 2
+    assert capsys.readouterr().err == f"procurl train: {message.format(path)}\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_picture_in_a_folder_without_permission_is_refused_before_training(
+    tmp_path, untrained, capsys, monkeypatch
+):
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # for root, all is writable
+    path = tmp_path / "a.gif"
+    assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 2
+    assert (
+        f"--render {path} cannot be written: no permission in its folder" in capsys.readouterr().err
+    )
+
+
+def test_the_folder_of_a_picture_is_made_and_drawing_says_how_far_it_is(
+    tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "new" / "folder" / "a.gif"
+
+    def render(out, picture):
+        assert picture.parent.is_dir()
+        logging.getLogger("procurl.envs.playback").info("drawing frame 10 of 20")
+
+    monkeypatch.setattr("procurl.experiments.compare.compare", lambda asked: "table")
+    monkeypatch.setattr("procurl.experiments.compare.render", render)
+    assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 0
+    assert capsys.readouterr().err == "drawing frame 10 of 20\n"
+    assert not logging.getLogger("procurl.envs.playback").handlers
+
+
+@pytest.mark.parametrize("command", [TRAIN, ["compare", "pointmass-s"], ["paper", "all"]])
+@pytest.mark.parametrize("inside", ["", "deeper"])
+def test_a_file_in_place_of_the_directory_is_told(command, inside, tmp_path, untrained, capsys):
+    file = tmp_path / "file"
+    file.touch()
+    assert main([*command, "--out", str(file / inside)]) == 2
+    error = capsys.readouterr().err
+    assert f"--out must be a directory, got {file / inside}: {file} is a file" in error
+
+
+@pytest.mark.parametrize("env", ["pointmass-s", "basickarel"])
+def test_a_directory_in_place_of_a_pool_is_told(env, tmp_path, capsys):
+    out = str(tmp_path / "out")
+    assert main(["compare", env, "--pool", str(tmp_path), "--out", out]) == 2
+    assert f"{tmp_path} is a directory: a pool is read from a CSV file" in capsys.readouterr().err
 
 
 def test_kill_ends_a_command_as_ctrl_c_does(monkeypatch, capsys):

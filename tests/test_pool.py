@@ -85,6 +85,8 @@ def test_what_is_no_sequence_is_refused():
         TaskPool("maze")
     with pytest.raises(TypeError, match="got int"):
         TaskPool(5)
+    with pytest.raises(TypeError, match="seeds must be integers, or how many of them, got 2.5"):
+        TaskPool.from_seeds(2.5)
 
 
 def test_task_ids_are_checked():

@@ -55,6 +55,16 @@ def write_text(path: str | PathLike[str], text: str) -> None:
 def write_bytes(path: str | PathLike[str], parts: list[bytes]) -> None:
     """Write a file as a whole, or leave what was there."""
     target = Path(path)
+    try:
+        _replace(target, parts)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # A full disk names no file, and all else the temporary one, which the caller never saw.
+        raise OSError(error.errno, error.strerror, str(target)) from error
+
+
+def _replace(target: Path, parts: list[bytes]) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file:
@@ -62,10 +72,8 @@ def write_bytes(path: str | PathLike[str], parts: list[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException as error:
+    except BaseException:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = str(target)  # a full disk does not say of which file
         raise
 
 

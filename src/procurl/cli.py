@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from procurl import __version__
 from procurl.checks import suggest
 from procurl.cli_paper import add_paper_command
-from procurl.cli_training import add_training_commands, needs
+from procurl.cli_training import add_training_commands, needs, whole
 from procurl.settings import flat_settings
 from procurl.strategies import make_strategy, strategy_names
 
@@ -80,7 +80,8 @@ class _Parser(argparse.ArgumentParser):
         wrong = message.partition("invalid choice: '")[2].partition("'")[0]
         known = [str(name) for action in self._actions for name in (action.choices or ())]
         hint = suggest(wrong, known) if wrong else ""
-        self.exit(2, f"{self.prog}: {message}{hint} See {self.prog} --help\n")
+        stop = "" if message.endswith((".", "?")) else "."
+        self.exit(2, f"{self.prog}: {message}{stop}{hint} See {self.prog} --help\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,11 +121,14 @@ def _parser() -> argparse.ArgumentParser:
         description="Write a pool of an environment's tasks to a file that --pool reads.",
     )
     pool.add_argument("env", metavar="ENV", help="environment, see `procurl envs`")
-    pool.add_argument("--size", type=int, help="number of tasks (default: as in the paper)")
+    pool.add_argument("--size", type=whole, help="number of tasks (default: as in the paper)")
     pool.add_argument(
-        "--kind", default="uniform", help="uniform, hard or test (default: %(default)s)"
+        "--kind",
+        default="uniform",
+        help="uniform or test; hard for PointMass and Karel; hard-test for Karel (default: "
+        "%(default)s)",
     )
-    pool.add_argument("--seed", type=int, help="of the draw (default: the project's own)")
+    pool.add_argument("--seed", type=whole, help="of the draw (default: the project's own)")
     pool.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write")
     pool.set_defaults(run=_pool)
 

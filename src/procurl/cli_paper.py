@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from procurl.cli_training import add_measuring, needs
+from procurl.cli_training import add_measuring, needs, require_directory, whole
 
 
 def add_paper_command(commands: Any) -> None:
@@ -19,15 +19,15 @@ def add_paper_command(commands: Any) -> None:
     )
     add = paper.add_argument
     add("names", nargs="*", metavar="NAME", help="which; `all` for every one")
-    add("--seeds", type=int, metavar="N", help="runs per strategy (default: as in the paper)")
-    add("--steps", type=int, metavar="N", help="training steps (default: as in the paper)")
+    add("--seeds", type=whole, metavar="N", help="runs per strategy (default: as in the paper)")
+    add("--steps", type=whole, metavar="N", help="training steps (default: as in the paper)")
     add(
         "--strategies",
         nargs="+",
         metavar="S",
         help="of the strategies that a name needs, train only these (default: all)",
     )
-    add("--n-envs", type=int, default=1, metavar="N", help="environments per run (default: 1)")
+    add("--n-envs", type=whole, default=1, metavar="N", help="environments per run (default: 1)")
     add(
         "--out",
         type=Path,
@@ -67,6 +67,7 @@ def add_paper_command(commands: Any) -> None:
 def _paper(parsed: argparse.Namespace) -> int:
     from procurl.experiments.paper import Options, join, list_names, run
 
+    require_directory(parsed.out)
     if parsed.join_records:
         if parsed.names or parsed.from_records:
             raise ValueError("--join-records makes no pages: leave out names and --from-records")

@@ -1,7 +1,11 @@
 """The commands that train, and their options."""
 
 import argparse
-from collections.abc import Callable
+import logging
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -53,9 +57,9 @@ def add_training_commands(commands: Any) -> None:
 def _add_options(parser: argparse.ArgumentParser) -> None:
     """The options that training commands share."""
     add = parser.add_argument
-    add("--seeds", type=int, default=8, metavar="N", help="runs per strategy (default: 8)")
-    add("--steps", type=int, metavar="N", help="training steps (default: as in the paper)")
-    add("--n-envs", type=int, default=1, metavar="N", help="environments per run (default: 1)")
+    add("--seeds", type=whole, default=8, metavar="N", help="runs per strategy (default: 8)")
+    add("--steps", type=whole, metavar="N", help="training steps (default: as in the paper)")
+    add("--n-envs", type=whole, default=1, metavar="N", help="environments per run (default: 1)")
     add(
         "--engine",
         default="jax",
@@ -98,19 +102,19 @@ def add_measuring(add: Callable[..., Any]) -> None:
     """Add the options for evaluations and for the number of processes."""
     add(
         "--eval-every",
-        type=int,
+        type=whole,
         metavar="N",
         help="training steps between evaluations (default: as in the paper)",
     )
     add(
         "--eval-episodes",
-        type=int,
+        type=whole,
         metavar="N",
         help="episodes on each task of an evaluation (default: as in the paper)",
     )
     add(
         "--workers",
-        type=int,
+        type=whole,
         metavar="N",
         help="processes at a time, which share the cores or the GPU of this machine (default: one "
         "for every core, or one for the GPU)",
@@ -128,6 +132,9 @@ def _compare(parsed: argparse.Namespace) -> int:
 
     train = parsed.command == "train"
     out: Path = parsed.out or Path("results") / f"{parsed.command}-{parsed.env}"
+    require_directory(out)
+    if train and parsed.render is not None:
+        _require_picture(parsed.render)
     asked = Asked(
         env=parsed.env,
         strategies=[parsed.strategy] if train else parsed.strategies,
@@ -154,9 +161,62 @@ def _compare(parsed: argparse.Namespace) -> int:
     if train:
         print(f"models: {out / 'runs'}/…/models, for procurl.load_policy")
         if parsed.render is not None:
-            render(out, parsed.render)
+            with _logged("procurl.envs.playback"):
+                render(out, parsed.render)
             print(f"animation: {parsed.render}")
     return 0
+
+
+def whole(text: str) -> int:
+    """The whole number that an option was given, which may be written like 1e6 or 1_000_000."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number such as 200000 or 1e6")
+    return int(number)
+
+
+def require_directory(out: Path) -> None:
+    """Raise where --out is a file, or would lie in one."""
+    for path in (out, *out.parents):
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"--out must be a directory, got {out}: {path} is a file")
+
+
+def _require_picture(path: Path) -> None:
+    """Raise before all training where its animation could not be written; make the folder."""
+    if path.suffix.lower() != ".gif":
+        raise ValueError(f"--render must be a file that ends in .gif, got {path}")
+    if path.is_dir():
+        raise ValueError(f"--render must be a file, got {path}: it is a directory")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"--render {path} cannot be written: its folder cannot be made ({error.strerror})"
+        ) from error
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"--render {path} cannot be written: no permission in its folder")
+
+
+@contextmanager
+def _logged(module: str) -> Iterator[None]:
+    """Print what a module logs, to the error stream."""
+    log, handler = logging.getLogger(module), logging.StreamHandler()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
 def needs(extra: str, *packages: str) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -95,6 +96,8 @@ class TaskPool:
         if isinstance(seeds, int | np.integer):
             require_whole("seeds", seeds, at_least=1)
             seeds = range(int(seeds))
+        if not isinstance(seeds, Iterable):
+            raise TypeError(f"seeds must be integers, or how many of them, got {seeds!r}")
         listed = list(seeds)
         for seed in listed:
             require_whole("every seed", seed, at_least=0)
@@ -112,6 +115,7 @@ class TaskPool:
         features; every other column is a context and must hold finite numbers. A malformed file
         raises ValueError with file, row and column, and nothing is loaded.
         """
+        require_file(path)
         table = read_table(path)
         return cls(table.contexts, names=table.names, features=table.features, labels=table.labels)
 
@@ -197,6 +201,12 @@ class TaskPool:
                 text = json.dumps([kind, self._n])
             digest.update(text.encode())
         return digest.hexdigest()
+
+
+def require_file(path: str | PathLike[str]) -> None:
+    """Raise where a pool is to be read from a directory; a file that is missing says so itself."""
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a directory: a pool is read from a CSV file")
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,10 +1,12 @@
 """Playback: whole episodes, the same for the same seed, and a GIF that says how they ended."""
 
+import math
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from procurl.envs import make_array_env
+from procurl.envs import make_array_env, playback
 from procurl.envs.karel_search import shortest_solutions
 from procurl.envs.playback import BAR, FAILED, GAP, RUNNING, SUCCEEDED, WIDTH, play, write_gif
 from procurl.policy import make_policy
@@ -159,3 +161,22 @@ def test_bad_arguments_write_nothing(tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):
         write_gif(tmp_path / "out.gif", POINT_MASS, policy=straight(), **given)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_long_episode_is_drawn_in_few_frames_up_to_its_last(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(playback, "MOST_FRAMES", 12)
+    caplog.set_level("INFO", "procurl.envs.playback")
+    won, lost = write_gif(
+        tmp_path / "out.gif", POINT_MASS, [OPEN, CLOSED], straight(), seed=3, frames_per_second=10
+    )
+    longest = max(len(won.states), len(lost.states)) - 1
+    stride = math.ceil(longest / 11)
+    count = math.ceil(longest / stride) + 1
+    with Image.open(tmp_path / "out.gif") as image:
+        assert image.n_frames == count <= 12
+        image.seek(1)
+        assert image.info["duration"] == 100 * stride
+        image.seek(count - 1)
+        assert image.convert("RGB").getpixel((GAP + 20, GAP + BAR // 2)) == rgb(SUCCEEDED)
+    assert caplog.messages[0] == f"drawing frame 1 of {count}"
+    assert len(caplog.messages) <= playback.LOGGED

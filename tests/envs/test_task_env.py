@@ -183,6 +183,33 @@ def test_success_is_unknown_where_the_environment_does_not_say():
     assert np.isnan(env.collect().success).all()
 
 
+class Says(gymnasium.Wrapper):
+    """Says what it was given of an episode's success."""
+
+    def __init__(self, env, success):
+        super().__init__(env)
+        self.success = success
+
+    def step(self, action):
+        *seen, _ = self.env.step(action)
+        return (*seen, {"is_success": self.success})
+
+
+@pytest.mark.parametrize("success", [True, np.True_, 1, 1.0, np.array([True]), np.array(1.0)])
+def test_success_may_be_any_truth_value(success):
+    env = TaskEnv(Says(Countdown(), success), LENGTHS)
+    played_ids(env, 1)
+    assert env.collect().success.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("success", ["yes", None, 0.5, np.array([True, False]), {}])
+def test_success_that_is_no_truth_value_is_refused(success):
+    env = TaskEnv(Says(Countdown(), success), LENGTHS)
+    env.reset(options={"task": 0})
+    with pytest.raises(ValueError, match=r"info\['is_success'\] must be True .* on task 0"):
+        env.step(1)
+
+
 def play_in(workers):
     """(tasks of the first episodes, tasks step by step, records) of two SB3 workers."""
     try:

@@ -134,6 +134,55 @@ def test_a_stopped_run_and_single_seeds_are_told():
     assert "1.00 to 1.00" not in text
 
 
+def with_finals(finals, seeds=2):
+    """Results whose strategies have these returns at every evaluation."""
+    results = report_results(list(finals), seeds=seeds)
+    told = {
+        run: [at._replace(performance=finals[run.strategy]) for at in evaluations]
+        for run, evaluations in results.evaluations.items()
+    }
+    return replace(results, evaluations=told)
+
+
+@pytest.mark.parametrize(
+    ("finals", "said"),
+    [
+        (
+            {"hard": 0.8, "easy": 0.5, "iid": 0.8004},
+            "hard and iid have the highest mean return, 0.80.",
+        ),
+        ({"a": 0.3, "b": 0.3, "c": 0.3}, "a, b and c have the highest mean return, 0.30."),
+        ({"a": 0.3, "b": 0.31}, "b has the highest mean return, 0.31 ± 0.00 over 2 runs."),
+        ({"a": 0.0, "b": 0.0}, "no strategy has a mean return above 0."),
+        ({"a": 0.0, "b": -2.0}, "no strategy has a mean return above 0."),
+    ],
+)
+def test_the_lead_praises_nobody_who_is_not_ahead(finals, said):
+    text = words(report_html(with_finals(finals)))
+    assert f"After 60,000 training steps, {said}" in text
+    assert text.count("have the highest") + text.count("has the highest") == ("highest" in said)
+
+
+def test_no_steps_to_a_threshold_where_nobody_got_above_0():
+    text = words(report_html(with_finals({"a": 0.0, "b": 0.0})))
+    assert "steps to threshold" in text
+    assert "half of the best final mean" not in text
+    assert "2 of 2" not in text
+
+
+def test_a_test_pool_has_a_column_and_is_told():
+    results = report_results(seeds=2)
+    told = {
+        run: [at._replace(test_performance=0.25 + run.seed / 10) for at in evaluations]
+        for run, evaluations in results.evaluations.items()
+    }
+    text = words(report_html(replace(results, evaluations=told)))
+    assert "test at 60k" in text
+    assert "0.30 ± 0.64" in text  # t(1) = 12.706, SE = 0.05
+    assert "the test pool at the end" in text
+    assert "test" not in words(report_html(results)).partition("Final results")[2][:400]
+
+
 def test_colours_and_dashes_are_those_of_the_figures():
     page = report_html(report_results(["iid", "procurl-val", "hard"]))
     for i, colour in enumerate(COLOURS):

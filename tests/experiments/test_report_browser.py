@@ -331,6 +331,30 @@ def test_nothing_sticks_out_on_any_screen(browser, width):
     assert wide <= width
 
 
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_the_results_need_no_scrolling_on_a_desktop(browser, tmp_path, width):
+    results = report_results(["procurl-val", "procurl-env-2", "iid"], seeds=4, steps=400_000)
+    for evaluations in results.evaluations.values():
+        evaluations[:] = [at._replace(test_performance=at.performance) for at in evaluations]
+    show(browser, results, tmp_path)
+    browser.resize(width)
+    browser.settle()
+    room = "document.querySelector('#final .scroll')"
+    assert "test at 400k" in browser.texts("#final thead th")
+    assert browser.js(f"{room}.scrollWidth") <= browser.js(f"{room}.clientWidth")
+
+
+@pytest.mark.parametrize("names", [["size"], None])
+def test_tasks_are_counted_in_whole_numbers(browser, tmp_path, names):
+    pool = TaskPool([[0.1], [0.5]], names=names) if names else TaskPool.from_seeds(2)
+    show(browser, report_results(pool=pool, env="my own"), tmp_path)
+    ticks = browser.js(
+        "[...document.querySelectorAll('#distribution-chart text[text-anchor=middle]')]"
+        ".map(t => t.textContent)"
+    )
+    assert ticks[:-2] == ["0", "1", "2"]  # then the names of the axes
+
+
 def contrast(browser, selector):
     """The ratio of an element's colour to the page's, as in the accessibility guidelines."""
     colours = browser.js(

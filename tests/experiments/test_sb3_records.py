@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from procurl import make_strategy
@@ -15,16 +16,32 @@ from procurl.cli import main
 from procurl.experiments.sb3_records import PoolRecorder
 from procurl.experiments.store import read_store
 from procurl.sb3 import CurriculumCallback
+from tests.sb3.recording import Dies
 from tests.sb3.walk import LENGTHS, Walk, walk_env
 
 
-def train(out, label, seed, steps=320, algorithm=PPO, **settings):
+class SavesAt(BaseCallback):
+    """Saves a run once, in the midst of it."""
+
+    def __init__(self, step, curriculum, folder):
+        super().__init__()
+        self.step, self.curriculum, self.folder = step, curriculum, folder
+
+    def _on_rollout_start(self):
+        if self.num_timesteps == self.step:
+            self.curriculum.save(self.folder)
+
+    def _on_step(self):
+        return True
+
+
+def train(out, label, seed, steps=320, algorithm=PPO, more=(), saving=None, **settings):
     how = {"n_steps": 32, "batch_size": 32} if algorithm is PPO else {"learning_starts": 10}
     model = algorithm("MlpPolicy", walk_env(), seed=seed, device="cpu", **how)
-    teacher = CurriculumCallback(make_strategy(label), eval_env=walk_env)
+    teacher = CurriculumCallback(make_strategy(label), eval_env=walk_env, **(saving or {}))
     settings = {"eval_env": Walk, "env": "walk", "label": label, "every": 100} | settings
     recorder = PoolRecorder(teacher, out, **settings)
-    model.learn(steps, callback=[teacher, recorder])
+    model.learn(steps, callback=[teacher, recorder, *more])
     return recorder
 
 
@@ -62,13 +79,13 @@ def test_an_evaluation_tells_what_was_picked_and_how_likely_tasks_are(tmp_path):
 
 def test_a_run_that_goes_on_is_recorded_once(tmp_path):
     model = PPO("MlpPolicy", walk_env(), n_steps=32, batch_size=32, seed=0, device="cpu")
-    curriculum = CurriculumCallback(make_strategy("procurl-val"), save_to=tmp_path, save_every=96)
+    curriculum = CurriculumCallback(make_strategy("procurl-val"))
     out = tmp_path / "walk"
     recorder = PoolRecorder(curriculum, out, eval_env=Walk, every=64)
-    model.learn(256, callback=[curriculum, recorder])
+    model.learn(256, callback=[curriculum, SavesAt(192, curriculum, tmp_path), recorder])
     whole = [m.performance for m in recorder.measured]
 
-    again = CurriculumCallback(make_strategy("procurl-val")).load(tmp_path)  # at step 192
+    again = CurriculumCallback(make_strategy("procurl-val")).load(tmp_path)
     model = PPO.load(again.model_file, env=walk_env(), device="cpu")
     second = PoolRecorder(again, out, eval_env=Walk, every=64)
     model.learn(64, callback=[again, second], reset_num_timesteps=False)
@@ -80,9 +97,54 @@ def test_a_run_that_goes_on_is_recorded_once(tmp_path):
         assert [row.step for row in store.rows()] == [64, 128, 192, 256]
         assert all(len(m.picks) and m.snapshot for m in store.detail(second.run))
 
-    train(out, "procurl-val", 0, steps=256, env="env", every=100)  # begins again from the start
+
+def runs_of(out):
+    """(label, seed, steps) of every run that was recorded."""
     with read_store(out) as store:
-        assert [row.step for row in store.rows()] == [100, 200, 256]
+        results = store.results()
+    return [(r.label, r.seed, [m.step for m in results.evaluations[r]]) for r in results.runs]
+
+
+def test_a_finished_run_is_replaced_only_where_that_is_asked_for(tmp_path):
+    train(tmp_path, "iid", 3)
+    refused = (
+        f"out: {tmp_path} holds a finished run of 'iid' with seed 3, which this one would replace: "
+        "set another seed, label or folder, or pass overwrite=True"
+    )
+    with pytest.raises(ValueError, match=refused):
+        train(tmp_path, "iid", 3, every=160)
+    assert runs_of(tmp_path) == [("iid", 3, [100, 200, 300])]
+    train(tmp_path, "iid", 3, every=160, overwrite=True)
+    train(tmp_path, "iid", 4)
+    assert runs_of(tmp_path) == [("iid", 3, [160, 320]), ("iid", 4, [100, 200, 300])]
+
+
+def test_an_unfinished_run_may_begin_anew(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path, "iid", 0, more=[Dies(at=250)])
+    assert runs_of(tmp_path) == [("iid", 0, [100, 200])]
+    train(tmp_path, "iid", 0, every=160)
+    assert runs_of(tmp_path) == [("iid", 0, [160, 320])]
+
+
+def test_models_without_a_seed_are_runs_of_their_own(tmp_path):
+    for label in ("iid", "procurl-val", "iid", "iid"):
+        train(tmp_path, label, None)
+    steps = [100, 200, 300]
+    iid = [("iid", seed, steps) for seed in range(3)]
+    assert runs_of(tmp_path) == [*iid, ("procurl-val", 0, steps)]
+
+
+def test_a_run_without_a_seed_goes_on_as_the_same_run(tmp_path):
+    out = tmp_path / "walk"
+    train(out, "iid", None)
+    with pytest.raises(KeyboardInterrupt):
+        train(out, "iid", None, more=[Dies(at=250)], saving={"save_to": tmp_path, "save_every": 96})
+    again = CurriculumCallback(make_strategy("iid")).load(tmp_path)  # at step 192
+    model = PPO.load(again.model_file, env=walk_env(), device="cpu")
+    recorder = PoolRecorder(again, out, eval_env=Walk, env="walk", label="iid", every=100)
+    model.learn(128, callback=[again, recorder], reset_num_timesteps=False)
+    assert runs_of(out) == [("iid", seed, [100, 200, 300]) for seed in (0, 1)]
 
 
 def test_off_policy_runs_are_recorded_too(tmp_path):
@@ -116,7 +178,7 @@ def test_misuse(tmp_path):
         model.learn(64, callback=[teacher, in_training])
     teacher = CurriculumCallback(make_strategy("iid"))
     too_early = PoolRecorder(teacher, tmp_path, eval_env=Walk)
-    with pytest.raises(RuntimeError, match="there is no curriculum yet"):
+    with pytest.raises(RuntimeError, match="put the recorder behind the curriculum in the list"):
         model.learn(64, callback=[too_early, teacher])
 
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from procurl.experiments import resampling
 from procurl.experiments.statistics import (
+    Estimate,
     area_under_curve,
     iqm,
     iqm_interval,
@@ -94,6 +95,10 @@ class TestInterquartileMean:
         assert iqm_interval([0.3]) == pytest.approx((0.3, 0.3, 0.3))
         assert math.isnan(iqm_interval([NAN]).value)
         assert math.isnan(iqm([]))
+
+    def test_without_an_interval_only_the_number_is_shown(self):
+        assert str(Estimate(0.3, NAN, NAN)) == "0.30"
+        assert str(Estimate(0.3, 0.1, 0.4)) == "0.30 [0.10, 0.40]"
 
     def test_equal_values_have_an_interval_of_no_width(self):
         assert iqm_interval([0.7] * 5) == pytest.approx((0.7, 0.7, 0.7))

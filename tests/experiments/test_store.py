@@ -213,8 +213,31 @@ def test_another_experiment_is_refused_and_nothing_changes(tmp_path, change, mes
 
 def test_another_pool_is_refused(tmp_path):
     filled(tmp_path)
-    with pytest.raises(ValueError, match="holds another experiment: pool_hash is"):
-        open_experiment(tmp_path, EXPERIMENT, TaskPool([[0.5]]))
+    other = TaskPool([[0.5]])
+    ours, theirs = POOL.fingerprint[:8], other.fingerprint[:8]
+    told = f"its training pool is another \\(hash {ours}, not {theirs}\\)"
+    with pytest.raises(ValueError, match=f"holds another experiment: {told}. Name"):
+        open_experiment(tmp_path, EXPERIMENT, other)
+
+
+def test_another_test_pool_is_refused(tmp_path):
+    filled(tmp_path)
+    with pytest.raises(ValueError, match=r"its test pool is another \(hash none, not abcdefab\)"):
+        open_experiment(tmp_path, replace(EXPERIMENT, test_hash="abcdefab" * 8), POOL)
+
+
+def test_of_another_student_only_the_settings_that_differ_are_told(tmp_path):
+    student = {"gamma": 0.99, "n_steps": 64}
+    open_experiment(tmp_path, replace(EXPERIMENT, student=student), POOL).close()
+    with pytest.raises(ValueError, match="student is {'gamma': 0.99}, not {'gamma': 0.9}. Name"):
+        open_experiment(tmp_path, replace(EXPERIMENT, student=student | {"gamma": 0.9}), POOL)
+
+
+def test_of_another_environment_nothing_else_is_told(tmp_path):
+    filled(tmp_path)
+    other = replace(EXPERIMENT, env="pointmass-d", steps=3, student={"gamma": 0.9})
+    with pytest.raises(ValueError, match="env is 'corridor', not 'pointmass-d'. Name"):
+        open_experiment(tmp_path, other, TaskPool([[0.5]]))
 
 
 def test_a_directory_without_a_store_is_named(tmp_path):

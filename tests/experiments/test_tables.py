@@ -18,6 +18,7 @@ from procurl.experiments.tables import (
     short,
     standings,
     terminal_table,
+    with_test,
 )
 from tests.experiments.synthetic import synthetic_results
 
@@ -29,6 +30,16 @@ def rows_of(strategy, finals, half=0.0):
         for seed, final in enumerate(finals)
         for step, value in ((50_000, half), (100_000, final))
     ]
+
+
+def on_a_test_pool(rows):
+    """The same runs, each worse by 0.1 there."""
+    return [row._replace(test_performance=row.performance - 0.1) for row in rows]
+
+
+def shown(table, row=0):
+    """The cells of a row by their heads."""
+    return dict(zip(table.head, table.rows[row], strict=True))
 
 
 def found():
@@ -74,6 +85,52 @@ def test_the_numbers_are_read_back_as_numbers():
     assert float(read[0]["improvement"]) == pytest.approx(0.75)
     assert read[1]["improvement"] == ""
     assert read[0]["median_steps_to_reach"] == "100000"
+
+
+def test_one_run_has_no_interval_and_is_not_compared():
+    rows = standings(curves_of_rows([*rows_of("plr", [0.8]), *rows_of("iid", [0.4])]))
+    plr = shown(final_table(rows))
+    assert plr["IQM at 0.1M"] == plr["at 0.1M"] == "0.80"
+    assert plr["P(better than iid)"] == "–"
+    assert "[" not in as_markdown(final_table(rows))
+    numbers = shown(numbers_table(rows))
+    assert numbers["iqm"] == "0.8"
+    for name in ("iqm_low", "iqm_high", "improvement", "improvement_low", "ci95_100000"):
+        assert numbers[name] == ""
+
+
+def test_a_single_run_of_the_baseline_is_not_compared_with_several():
+    rows = standings(curves_of_rows([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
+    assert rows[0].improvement is None
+    assert shown(final_table(rows))["IQM at 0.1M"] == "0.70 [0.60, 0.80]"
+
+
+@pytest.mark.parametrize("final", [0.0, -3.0])
+def test_there_is_no_threshold_where_no_mean_is_above_0(final):
+    rows = standings(curves_of_rows(rows_of("plr", [final] * 2, half=final)))
+    plr = shown(final_table(rows))
+    assert plr["runs that reach a threshold"] == plr["median steps to it"] == "–"
+    numbers = shown(numbers_table(rows))
+    for name in ("threshold", "reached", "median_steps_to_reach"):
+        assert numbers[name] == ""
+
+
+def test_a_test_pool_has_a_column_in_every_table():
+    both = curves_of_rows(on_a_test_pool([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
+    rows = with_test(standings(both), both)
+    assert shown(final_table(rows))["test at 0.1M"] == "0.60 ± 1.27"
+    assert shown(final_table(rows), 1)["test at 0.1M"] == "0.30"
+    assert shown(terminal_table(both))["test at 0.1M"] == "0.60 ± 1.27"
+    numbers = shown(numbers_table(rows))
+    assert numbers["test_100000"] == "0.6"
+    assert numbers["test_ci95_100000"] == "1.27062"  # t(1) = 12.7062, SE = 0.1
+    assert numbers["test_runs_100000"] == "2"
+
+
+def test_without_a_test_pool_no_table_speaks_of_it():
+    rows = with_test(standings(found()), found())
+    for table in (final_table(rows), numbers_table(rows), terminal_table(found())):
+        assert not any("test" in head for head in table.head)
 
 
 def test_nothing_measured_yet_is_said():

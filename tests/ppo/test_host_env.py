@@ -157,6 +157,7 @@ def test_what_needs_an_environment_of_its_own_says_so():
         ({"strategy": "iid"}, TypeError, "strategy must be a Strategy"),
         ({"strategy": replace(VAL, beta=-1.0)}, ValueError, "beta must be"),
         ({"ppo": replace(SMALL, batch_size=7)}, ValueError, "batch_size must divide"),
+        ({"ppo": None}, TypeError, "ppo must be PPOSettings, as of paper_settings, got None"),
         ({"pool": CONTEXTS}, TypeError, "pool must be a TaskPool"),
     ],
 )

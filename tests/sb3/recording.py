@@ -17,6 +17,19 @@ class Picks(BaseCallback):
         return True
 
 
+class Dies(BaseCallback):
+    """Ends training by an exception once so many steps are done, as a killed process would."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+
+    def _on_step(self):
+        if self.num_timesteps >= self.at:
+            raise KeyboardInterrupt
+        return True
+
+
 def share(tasks, among):
     """Which part of `tasks` is among those."""
     return float(np.isin(tasks, among).mean())

@@ -16,7 +16,7 @@ from procurl import PLR, TaskEnv, make_strategy
 from procurl.sb3 import CurriculumCallback
 from tests.sb3.recording import Picks
 from tests.sb3.toy import guess_env
-from tests.sb3.walk import LENGTHS, LIMIT, walk_env
+from tests.sb3.walk import LENGTHS, LIMIT, Walk, walk_env
 
 VAL = make_strategy("procurl-val", beta=20)
 
@@ -56,6 +56,14 @@ def test_environments_are_built_again_for_rollouts(processes):
     here = picked(DummyVecEnv([made] * 2), strategy, steps=256)
     assert picked(processes, strategy, steps=256) == here
     assert picked(processes, strategy, steps=256, eval_env=DummyVecEnv([made] * 16)) == here
+
+
+def test_an_environment_without_tasks_gets_them_for_rollouts():
+    strategy = make_strategy("procurl-env", n_pos=96, c_rollouts=2)
+    tasks = picked(DummyVecEnv([walk_env]), strategy, eval_env=walk_env)
+    assert picked(DummyVecEnv([walk_env]), strategy, eval_env=Walk) == tasks
+    one = picked(DummyVecEnv([walk_env]), strategy, eval_env=walk_env())
+    assert picked(DummyVecEnv([walk_env]), strategy, eval_env=Walk()) == one
 
 
 def test_what_is_built_again_is_the_same():

@@ -111,7 +111,7 @@ def test_an_eval_env_that_does_not_fit():
     with pytest.raises(ValueError, match="eval_env plays another pool"):
         learn(walk_env(), ENV, eval_env=lambda: TaskEnv(Walk(), TaskPool([[1.0], [2.0]])))
     with pytest.raises(ValueError, match="eval_env takes no tasks"):
-        learn(walk_env(), ENV, eval_env=Walk)
+        learn(walk_env(), ENV, eval_env=DummyVecEnv([Walk]))
     with pytest.raises(TypeError, match="eval_env must be a Gymnasium environment, a vector"):
         learn(walk_env(), ENV, eval_env="Walk")
 
@@ -128,6 +128,18 @@ def test_success_rates_that_the_environment_does_not_tell():
     strategy = make_strategy("procurl-env", n_pos=32, measure="success")
     with pytest.raises(ValueError, match=r"info\['is_success'\] is missing"):
         learn(silent(), strategy, eval_env=silent)
+
+
+@pytest.mark.parametrize("reward", [np.nan, np.inf])
+def test_returns_that_are_not_finite(reward):
+    class Broken(Walk):
+        def step(self, action):
+            seen, _, *rest = super().step(action)
+            return seen, reward if self.length == 3 else 0.0, *rest
+
+    told = f"eval_env: the return of task 2 is not finite, got {reward}: the environment gave a"
+    with pytest.raises(ValueError, match=told):
+        learn(walk_env(), ENV, eval_env=Broken)
 
 
 def test_values_of_another_number():

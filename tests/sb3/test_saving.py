@@ -15,7 +15,7 @@ from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.archive import read_archive
 from procurl.envs import make_pool
 from procurl.sb3 import CurriculumCallback
-from tests.sb3.recording import Picks
+from tests.sb3.recording import Dies, Picks
 from tests.sb3.walk import walk_env
 
 POOL = make_pool("pointmass-s", size=12)
@@ -79,12 +79,39 @@ def test_a_resumed_run_is_exact_in_our_environments(name, tmp_path):
 def test_a_run_saves_itself_between_rollouts(tmp_path):
     strategy = make_strategy("procurl-val", beta=20)
     whole = new_model(point_masses())
-    whole.learn(640, callback=CurriculumCallback(strategy, save_to=tmp_path, save_every=300))
+    whole.learn(640, callback=CurriculumCallback(strategy))
+    saving = CurriculumCallback(strategy, save_to=tmp_path, save_every=300)
+    with pytest.raises(KeyboardInterrupt):
+        new_model(point_masses()).learn(640, callback=[saving, Dies(at=600)])
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["curriculum.procurl", "model-000000000384.zip", "starts.procurl"]
     after, _, _ = resumed(tmp_path, point_masses(), strategy, 256)
     for ours, theirs in zip(weights(after), weights(whole), strict=True):
         assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("algorithm", [PPO, DQN])
+def test_a_run_saves_itself_when_it_ends(algorithm, tmp_path):
+    strategy = make_strategy("procurl-val")
+    folder = tmp_path / "runs" / "mine"
+    steps = {"n_steps": 64, "batch_size": 64} if algorithm is PPO else {"learning_starts": 10}
+    model = algorithm("MlpPolicy", walk_env(), seed=0, device="cpu", **steps)
+    model.learn(128, callback=CurriculumCallback(strategy, save_to=folder))
+    after, callback, _ = resumed(folder, walk_env(), strategy, 64, algorithm)
+    assert callback.model_file == folder / "model-000000000128.zip"
+    assert after.num_timesteps == 192
+
+
+@pytest.mark.parametrize("inside", ["", "runs/mine"])
+def test_a_folder_that_cannot_be_written_is_refused_before_training(inside, tmp_path):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / inside
+    model = new_model(walk_env())
+    callback = CurriculumCallback(make_strategy("iid"), save_to=folder)
+    refused = f"save_to must be a folder that can be written to, got '{folder}', in which the run"
+    with pytest.raises(ValueError, match=refused):
+        model.learn(64, callback=callback)
+    assert model.num_timesteps == 0
 
 
 @pytest.mark.parametrize("algorithm", [PPO, DQN])
@@ -240,3 +267,20 @@ def test_a_damaged_file_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ValueError, match="truncated or was altered"):
         CurriculumCallback(make_strategy("procurl-val")).load(tmp_path)
+
+
+def test_a_damaged_or_missing_model_is_refused(tmp_path):
+    callback = CurriculumCallback(make_strategy("iid"), save_to=tmp_path)
+    new_model(walk_env()).learn(64, callback=callback)
+    path = tmp_path / "model-000000000064.zip"
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    altered = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    inner = whole.rindex(b"PK\x05\x06", 0, -22) + 22  # where the last archive inside ends
+    for damaged in (whole[:-3], whole[:inner], whole[:middle], altered, b""):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=f"{path.name}: the model is truncated or was altered"):
+            CurriculumCallback(make_strategy("iid")).load(tmp_path)
+    path.unlink()
+    with pytest.raises(ValueError, match=f"{path.name}: the model that belongs to .* is missing"):
+        CurriculumCallback(make_strategy("iid")).load(tmp_path)

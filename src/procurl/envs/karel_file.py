@@ -19,7 +19,7 @@ from procurl.envs.karel_task import (
     karel_context,
     task_keys,
 )
-from procurl.pool import TaskPool
+from procurl.pool import TaskPool, require_file
 
 FilePath = str | PathLike[str]
 Rows = list[tuple[int, dict[str, str]]]  # (row number, cells by column) of each task
@@ -47,6 +47,7 @@ def read_karel_pool(path: FilePath) -> TaskPool:
     the tasks' labels, and `solution`, the letters of a shortest solution. Solutions are searched in
     any case; the column is there for readers, and is refused where it is wrong.
     """
+    require_file(path)
     rows = _rows(path)
     contexts = _contexts(path, rows)
     solutions = shortest_solutions(contexts)

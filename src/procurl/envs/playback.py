@@ -1,5 +1,6 @@
 """A policy at work: episodes played for their pictures, and several of them as one animated GIF."""
 
+import logging
 import math
 from collections.abc import Sequence
 from os import PathLike
@@ -31,11 +32,15 @@ MARGIN = 0.025  # of its width, which our environments leave free on either side
 
 SECONDS = 5.0  # that the longest episode takes to show, at a pace one can follow
 SLOWEST, FASTEST = 3.0, 20.0  # frames a second
+MOST_FRAMES = 101  # of the whole animation: MuJoCo takes long to draw one on a CPU
+LOGGED = 10  # times that drawing says how far it is
 
 PAPER = "#ffffff"
 BAR_TEXT = "#ffffff"
 TEXT_SIZE = 14
 RUNNING, SUCCEEDED, FAILED = "#8a93a0", "#218c54", "#c8372d"
+
+_log = logging.getLogger(__name__)
 
 
 class Actor(Protocol):
@@ -91,8 +96,9 @@ def write_gif(
     """Play one episode per context and write them side by side as an animated GIF.
 
     The line above an episode counts its steps and turns green where it succeeds, red where it
-    fails. Episodes that are over wait for the longest. Files stay below 2 MB: where every step
-    would take more, only each second or fourth is shown, at the same pace.
+    fails. Episodes that are over wait for the longest. Where that has more than 100 steps, or the
+    file would exceed 2 MB, only each second or third or so is shown, at the same pace. Drawing may
+    take minutes; how far it is goes to the log of this module.
 
     Args:
         path: of the file to write.
@@ -120,13 +126,16 @@ def write_gif(
     episodes = [play(env, row, policy, seed=(seed, i)) for i, row in enumerate(rows)]
     longest = max(len(episode.states) for episode in episodes)
     pace = frames_per_second or min(max(longest / SECONDS, SLOWEST), FASTEST)
-    frames = _drawn(env, episodes, min(columns, len(rows)))
-    write_bytes(path, [small_gif(frames, 1000.0 / pace)])
+    stride = math.ceil((longest - 1) / (MOST_FRAMES - 1))
+    frames = _drawn(env, episodes, min(columns, len(rows)), stride)
+    write_bytes(path, [small_gif(frames, 1000.0 * stride / pace)])
     return episodes
 
 
-def _drawn(env: ArrayEnv, episodes: Sequence[Episode], columns: int) -> list[Image.Image]:
-    """A frame for every step of the longest episode; those that are over wait."""
+def _drawn(
+    env: ArrayEnv, episodes: Sequence[Episode], columns: int, stride: int
+) -> list[Image.Image]:
+    """A frame for each `stride` steps of the longest episode, and its last; others wait for it."""
     lasts = [len(episode.states) - 1 for episode in episodes]
     panels = [_panel(env, episode, 0, columns) for episode in episodes]
     ends = [
@@ -134,8 +143,11 @@ def _drawn(env: ArrayEnv, episodes: Sequence[Episode], columns: int) -> list[Ima
     ]
     # Together the first and the last frame show every colour there will be.
     palette = palette_of(contact_sheet([*panels, *ends], columns=columns, gap=GAP))
+    steps = [*range(0, max(lasts), stride), max(lasts)]
     frames = []
-    for step in range(max(lasts) + 1):
+    for k, step in enumerate(steps):
+        if k % math.ceil(len(steps) / LOGGED) == 0:
+            _log.info("drawing frame %d of %d", k + 1, len(steps))
         panels = [
             _panel(env, episode, step, columns) if step < last else end
             for episode, last, end in zip(episodes, lasts, ends, strict=True)

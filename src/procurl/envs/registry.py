@@ -80,7 +80,7 @@ def make_pool(
 
     Args:
         name: of the environment.
-        kind: `uniform`, `test` or, where there is one, `hard`.
+        kind: `uniform`, `test` or, where there is one, `hard` and, of Karel, `hard-test`.
         size: number of tasks; by default as in the paper.
         seed: of the draw; by default the one that the project's results were made with.
     """

@@ -135,7 +135,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._return += float(reward)
         self._length += 1
         if terminated or truncated:
-            success = float(info.get("is_success", np.nan))
+            success = self._success(info)
             self._played.append((self.task, self._return, self._length, success))
         return observation, reward, terminated, truncated, info | {"task": self.task}
 
@@ -215,6 +215,19 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 )
             options[name] = np.array(task) if by_context else number if self._takes_ids else task
         return self.env.reset(seed=seed, options=options or None)
+
+    def _success(self, info: dict[str, Any]) -> float:
+        """1 or 0 by `info["is_success"]`, NaN where it is not there."""
+        told = info.get("is_success", np.nan)
+        value = np.asarray(told)  # what computes in arrays may say it as an array of one element
+        if value.size == 1 and value.dtype.kind in "biuf":
+            success = float(value.item())
+            if success in (0.0, 1.0) or np.isnan(success):
+                return success
+        raise ValueError(
+            f"info['is_success'] must be True or False at the end of an episode, got {told!r} on "
+            f"task {self.task}: success is what curricula are measured by"
+        )
 
     def _check_id(self, task: Any) -> None:
         if isinstance(task, bool) or not isinstance(task, int | np.integer):

@@ -40,6 +40,7 @@ from procurl.experiments.tables import (
     final_table,
     numbers_table,
     standings,
+    with_test,
 )
 from procurl.experiments.trends import features_of, trends
 
@@ -65,7 +66,7 @@ def write_report(folder: Path) -> Path:
 
 def _written(folder: Path, results: Results) -> Path:
     found = curves(results)
-    rows = standings(found)
+    rows = with_test(standings(found), found)
     names = [MARKDOWN, CSV]
     write_text(folder / MARKDOWN, as_markdown(final_table(rows)))
     write_text(folder / CSV, as_csv(numbers_table(rows)))
@@ -97,7 +98,7 @@ def report_html(results: Results, files: Sequence[str] = ()) -> str:
         files: names of the tables and figures that lie beside the page.
     """
     found = curves(results)
-    rows = standings(found) if found else []
+    rows = with_test(standings(found), found) if found else []
     style, script = _part("style.css"), "\n".join(_part(f"{name}.js") for name in SCRIPTS)
     policy = (
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "

@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.experiments.curves import Curve, by_label
-from procurl.experiments.statistics import Estimate, Floats, Interval, probability_of_improvement
+from procurl.experiments.statistics import (
+    Estimate,
+    Floats,
+    Interval,
+    Reached,
+    probability_of_improvement,
+)
 from procurl.experiments.tables import NOTHING, Standing
 
 MOST_COMPARED = 12
@@ -30,9 +36,11 @@ def final_table(rows: Sequence[Standing], places: Sequence[str]) -> str:
         places: every label of the page, by which strategies find their colour.
     """
     last = compact(rows[0].steps[-1])
-    threshold = rows[0].reached.goal
+    threshold = rows[0].reached.goal if rows[0].reached else "threshold"
     heads = [("strategy", "ascending"), ("runs", "descending")]
     heads += [(f"at {compact(step)}", "descending") for step in rows[0].steps]
+    if rows[0].test is not None:
+        heads.append((f"test at {last}", "descending"))
     heads += [(f"IQM at {last}", "descending"), ("area", "descending")]
     heads += [(f"steps to {threshold}", "ascending"), ("env steps", "ascending")]
     heads += [("seconds", "ascending")]
@@ -104,19 +112,13 @@ def _chances(final: Mapping[str, Floats]) -> dict[tuple[str, str], Estimate]:
 
 
 def _row(row: Standing, place: int) -> str:
-    reached = row.reached
-    when = (
-        compact(reached.median) if math.isfinite(reached.median) else f"> {compact(row.steps[-1])}"
-    )
+    measured = [*row.performance, *([] if row.test is None else [row.test])]
     cells = [
         Cell(str(row.runs), row.runs),
-        *(Cell(_interval(interval), interval.mean) for interval in row.performance),
-        Cell(_estimate(row.iqm, row.performance[-1].runs), row.iqm.value),
+        *(Cell(_interval(interval), interval.mean) for interval in measured),
+        Cell(_estimate(row.iqm), row.iqm.value),
         Cell(_interval(row.area), row.area.mean),
-        Cell(
-            f"{escape(when)} <small>{reached.reached} of {reached.runs} runs</small>",
-            reached.median,
-        ),
+        _reached(row.reached, row.steps[-1]),
         Cell(compact(row.env_steps.mean), row.env_steps.mean),
         Cell(_seconds(row.seconds.mean), row.seconds.mean),
     ]
@@ -138,13 +140,20 @@ def _interval(interval: Interval) -> str:
     return f"{interval.mean:.2f}" + ("" if math.isnan(half) else f" <small>± {half:.2f}</small>")
 
 
-def _estimate(estimate: Estimate, runs: int) -> str:
-    """A single run has no interval."""
+def _estimate(estimate: Estimate) -> str:
     if math.isnan(estimate.value):
         return NOTHING
-    if runs < 2:
+    if math.isnan(estimate.low):
         return f"{estimate.value:.2f}"
     return f"{estimate.value:.2f} <small>[{estimate.low:.2f}, {estimate.high:.2f}]</small>"
+
+
+def _reached(reached: Reached | None, last: int) -> Cell:
+    if reached is None:
+        return Cell(NOTHING, None)
+    when = compact(reached.median) if math.isfinite(reached.median) else f"> {compact(last)}"
+    count = f"{reached.reached} of {reached.runs}"
+    return Cell(f"{escape(when)} <small>{count}</small>", reached.median)
 
 
 def _seconds(seconds: float) -> str:

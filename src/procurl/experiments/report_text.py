@@ -36,10 +36,16 @@ def lead(rows: Sequence[Standing], found: Sequence[Curve]) -> str:
         return "No run has been evaluated yet."
     best = max(rows, key=lambda row: _ranked(row.performance[-1].mean))
     last = f"{best.steps[-1]:,} training steps"
-    value = f"<strong>{escape(str(best.performance[-1]))}</strong> over {_runs(best.runs)}"
-    name = f"<strong>{escape(best.label)}</strong>"
+    value = f"{_strong(str(best.performance[-1]))} over {_runs(best.runs)}"
+    name = _strong(best.label)
     if len(rows) == 1:
         return f"After {last}, {name} has a mean return of {value}."
+    if best.performance[-1].mean == 0:
+        return f"After {last}, no strategy has a mean return above 0."
+    shown = f"{best.performance[-1].mean:.2f}"
+    tied = [row for row in rows if f"{row.performance[-1].mean:.2f}" == shown]
+    if len(tied) > 1:
+        return f"After {last}, {_names(tied)} have the highest mean return, {_strong(shown)}."
     text = f"After {last}, {name} has the highest mean return, {value}."
     other = next((row for row in rows if row.label == BASELINE and row is not best), None)
     if other is None:
@@ -51,7 +57,7 @@ def lead(rows: Sequence[Standing], found: Sequence[Curve]) -> str:
     if min(best.runs, other.runs) < 2 or chance.value != chance.value:
         return text
     return (
-        f"{text} A run of it does better than a run of <strong>{escape(other.label)}</strong> "
+        f"{text} A run of it does better than a run of {_strong(other.label)} "
         f"with probability {chance.value:.2f} (95% interval {chance.low:.2f} to {chance.high:.2f})."
     )
 
@@ -124,12 +130,19 @@ def about_table(rows: Sequence[Standing]) -> str:
     """How the table's columns are to be read."""
     if not rows:
         return "There is no evaluation yet."
-    return (
-        "Mean return ± 95% interval of the mean along training; IQM, the mean of the middle half "
-        "of the runs with its 95% bootstrap interval; area, the mean height of the learning curve; "
-        f"median steps until a run first reached {rows[0].reached.goal}, half of the best "
-        "final mean. Press a column's head to sort."
+    told = ["Mean return ± 95% interval of the mean along training"]
+    if rows[0].test is not None:
+        told.append("the same over the test pool at the end")
+    told.append(
+        "IQM, the mean of the middle half of the runs with its 95% bootstrap interval; area, the "
+        "mean height of the learning curve"
     )
+    if rows[0].reached is not None:
+        told.append(
+            f"median steps until a run first reached {rows[0].reached.goal}, half of the best "
+            "final mean, and how many runs did"
+        )
+    return f"{'; '.join(told)}. Press a column's head to sort."
 
 
 def coverage(results: Results, chosen: Chosen) -> str:
@@ -204,6 +217,16 @@ def _flat(value: Any) -> str:
 
 def _term(name: str, value: str) -> str:
     return f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
+
+
+def _strong(text: str) -> str:
+    return f"<strong>{escape(text)}</strong>"
+
+
+def _names(rows: Sequence[Standing]) -> str:
+    """Two or more contenders: a, b and c."""
+    names = [_strong(row.label) for row in rows]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _runs(count: int) -> str:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from itertools import count
 from os import PathLike
 from pathlib import Path
 
@@ -11,12 +12,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from procurl.checks import require_whole
 from procurl.experiments.plans import Contender, Experiment
 from procurl.experiments.results import Measured, RunId, Snapshot, shown_tasks
-from procurl.experiments.store import Store, open_experiment
+from procurl.experiments.store import FILE, Store, open_experiment, read_store
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.eval_env import Given, seen_alike
 from procurl.sb3.evaluation import PoolEvaluation, evaluate, with_tasks
 from procurl.sb3.seeds import seed_of
-from procurl.sb3.teacher import second_workers
+from procurl.sb3.teacher import Teacher, second_workers
 from procurl.sb3.workers import Ids, Workers
 
 
@@ -28,7 +29,8 @@ class PoolRecorder(BaseCallback):
     >>> model.learn(1_000_000, callback=[curriculum, recorder])  # doctest: +SKIP
 
     A folder takes the runs of many strategies and seeds, one after the other; all must have the
-    same pool, training steps and algorithm.
+    same pool, training steps and algorithm. A run's seed is the curriculum's; where neither that
+    nor the model has one, the smallest of which the folder has no finished run.
 
     Args:
         curriculum: chooses the tasks of the run, and stands before the recorder in the list of
@@ -42,6 +44,8 @@ class PoolRecorder(BaseCallback):
         tasks: ids of the tasks that evaluations play; None plays all.
         episodes: per task.
         deterministic: whether the policy does its likeliest.
+        overwrite: whether a run that begins anew may replace a finished one of its label and seed,
+            which is refused otherwise.
         verbose: as for every callback.
     """
 
@@ -57,6 +61,7 @@ class PoolRecorder(BaseCallback):
         tasks: Sequence[int] | None = None,
         episodes: int = 1,
         deterministic: bool = True,
+        overwrite: bool = False,
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
@@ -75,6 +80,7 @@ class PoolRecorder(BaseCallback):
         self.tasks = tasks
         self.episodes = episodes
         self.deterministic = deterministic
+        self.overwrite = overwrite
         self.measured: list[Measured] = []
         self._workers: Workers | None = None
         self._store: Store | None = None
@@ -82,13 +88,15 @@ class PoolRecorder(BaseCallback):
         self._since = 0.0
 
     def _on_training_start(self) -> None:
-        teacher = self.curriculum.teacher  # raises where it does not stand before
+        teacher = self._teacher()
         pool = teacher.curriculum.pool
         given = with_tasks(self.eval_env, pool)
         seen = seen_alike(given, self.training_env)
         self._workers = second_workers(seen, teacher.workers)
         if self.curriculum.picks is None:
             self.curriculum.picks = []
+        if self.num_timesteps == 0:
+            self._begin_anew(teacher)
         experiment = Experiment(
             env=self.env,
             engine="sb3",
@@ -100,6 +108,29 @@ class PoolRecorder(BaseCallback):
         self._store.begin(self.run)
         self._take_up(self._store)
         self._since = time.perf_counter()
+
+    def _teacher(self) -> Teacher:
+        try:
+            return self.curriculum.teacher
+        except RuntimeError as error:
+            raise RuntimeError(
+                "the recorder's curriculum has not begun, so that there is nothing to record: put "
+                "the recorder behind the curriculum in the list, callback=[curriculum, recorder]"
+            ) from error
+
+    def _begin_anew(self, teacher: Teacher) -> None:
+        """Settle the seed of a run from its first step; no finished run is lost unasked."""
+        self.measured = []
+        finished = _finished(self.out)
+        if self.model.seed is None and self.curriculum.settings.seed is None:
+            # The teacher saves it, so that the run goes on under it.
+            teacher.seed = next(s for s in count() if self.run._replace(seed=s) not in finished)
+        elif self.run in finished and not self.overwrite:
+            raise ValueError(
+                f"out: {self.out} holds a finished run of {self.run.label!r} with seed "
+                f"{self.run.seed}, which this one would replace: set another seed, label or "
+                "folder, or pass overwrite=True"
+            )
 
     def _take_up(self, store: Store) -> None:
         """Go on after what was recorded of this run; what lies ahead of it is forgotten."""
@@ -156,6 +187,14 @@ class PoolRecorder(BaseCallback):
         self._store.add(self.run, measured)
         self.logger.record("eval/mean_reward", measured.performance)
         self._since = time.perf_counter()
+
+
+def _finished(folder: Path) -> set[RunId]:
+    """The finished runs of a folder, which may not exist yet."""
+    if not (folder / FILE).exists():
+        return set()
+    with read_store(folder) as store:
+        return store.finished()
 
 
 def measured_of(

@@ -60,7 +60,7 @@ class Interval(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number and the ends of its bootstrap interval."""
+    """A number and the ends of its bootstrap interval, NaN where a single run has none."""
 
     value: float
     low: float
@@ -69,7 +69,8 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         if math.isnan(self.value):
             return "–"
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        ends = "" if math.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.value:.2f}{ends}"
 
 
 class Reached(NamedTuple):

@@ -44,6 +44,8 @@ from procurl.pool import TaskPool
 
 FILE = "results.sqlite"
 NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
+HASHES = {"pool_hash": "training pool", "test_hash": "test pool"}
+HASH_DIGITS = 8  # enough to tell two pools apart
 
 
 class Store:
@@ -365,16 +367,30 @@ def read_store(folder: Path) -> Store:
 
 
 def _refuse_another(folder: Path, there: Experiment, wanted: Experiment) -> None:
-    conflicts = [
-        f"{name} is {value!r}, not {asdict(wanted)[name]!r}"
+    asked = json.loads(json.dumps(asdict(wanted)))
+    conflicts = {
+        name: _difference(name, value, asked[name])
         for name, value in asdict(there).items()
-        if value != json.loads(json.dumps(asdict(wanted)[name])) and name not in NOT_COMPARED
-    ]
+        if value != asked[name] and name not in NOT_COMPARED
+    }
     if conflicts:
+        # With another environment nearly all else differs, too.
+        told = conflicts.get("env") or "; ".join(conflicts.values())
         raise ValueError(
-            f"{folder} holds another experiment: {'; '.join(conflicts)}. "
+            f"{folder} holds another experiment: {told}. "
             "Name another directory with --out, or ask for the same"
         )
+
+
+def _difference(name: str, there: Any, asked: Any) -> str:
+    """What of an experiment is not as asked, in a few words."""
+    if name in HASHES:
+        ours, theirs = (text[:HASH_DIGITS] if text else "none" for text in (there, asked))
+        return f"its {HASHES[name]} is another (hash {ours}, not {theirs})"
+    if isinstance(there, dict) and isinstance(asked, dict):
+        names = [key for key in there | asked if there.get(key) != asked.get(key)]
+        there, asked = ({key: of[key] for key in names if key in of} for of in (there, asked))
+    return f"{name} is {there!r}, not {asked!r}"
 
 
 def _read_detail(folder: Path, run: RunId) -> list[Measured]:

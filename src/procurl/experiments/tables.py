@@ -42,11 +42,12 @@ class Standing(NamedTuple):
     steps: tuple[int, ...]  # that are shown
     performance: tuple[Interval, ...]  # at each of them
     iqm: Estimate  # at the last of them
-    improvement: Estimate | None  # over the baseline there, None for itself or where it is missing
+    improvement: Estimate | None  # over the baseline there; None without it, or with one run
     area: Interval  # under the learning curve
-    reached: Reached  # the threshold
+    reached: Reached | None  # the threshold; None where no mean is above 0
     env_steps: Interval  # at the last shown step, training and teacher
     seconds: Interval  # likewise; of the whole batch that a run was trained in
+    test: Interval | None = None  # performance on the test pool there, where there is one
 
 
 def standings(
@@ -61,7 +62,8 @@ def standings(
         found: at least one curve.
         steps: to show; by default about a quarter, a half and all of training.
         baseline: the contender that the others are compared with, where it is there.
-        threshold: for the steps to reach it; by default half of the best final mean.
+        threshold: for the steps to reach it; by default half of the best final mean, and none
+            where that is not above 0.
     """
     if not found:
         raise ValueError(NO_EVALUATION)
@@ -70,29 +72,41 @@ def standings(
     if threshold is None:
         means = [mean_interval(curve.at(last)).mean for curve in found]
         best = max((mean for mean in means if not math.isnan(mean)), default=0.0)
-        threshold = best / 2
+        threshold = best / 2 if best > 0 else None
     base = by_label(found).get(baseline)
     made = []
     for curve in found:
         until = curve.cut(last)
-        improvement = None
-        if base is not None and base is not curve:
-            improvement = probability_of_improvement(curve.at(last), base.at(last))
         made.append(
             Standing(
                 curve.label,
                 len(curve.seeds),
                 shown,
                 tuple(mean_interval(curve.at(step)) for step in shown),
-                iqm_interval(curve.at(last)),
-                improvement,
+                _iqm(curve.at(last)),
+                _improvement(curve, base, last),
                 mean_interval(area_under_curve(until.steps, until.performance)),
-                reached(until.steps, until.performance, threshold),
+                None if threshold is None else reached(until.steps, until.performance, threshold),
                 mean_interval(curve.env_steps_at(last)),
                 mean_interval(curve.seconds_at(last)),
             )
         )
     return made
+
+
+def with_test(rows: Sequence[Standing], found: Sequence[Curve]) -> list[Standing]:
+    """The same with the performance on the test pool, where the curves have any.
+
+    Args:
+        rows: the standings of these curves.
+        found: in the same order.
+    """
+    if not _tested(found):
+        return list(rows)
+    return [
+        row._replace(test=_test_at(curve, row.steps[-1]))
+        for row, curve in zip(rows, found, strict=True)
+    ]
 
 
 def shown_steps(found: Sequence[Curve]) -> list[int]:
@@ -107,13 +121,16 @@ def terminal_table(found: Sequence[Curve]) -> Table:
     if not found:
         raise ValueError(NO_EVALUATION)
     shown = shown_steps(found)
-    head = ("strategy", "runs", *(f"at {short(step)}" for step in shown), "env steps", "seconds")
+    tested = _tested(found)
+    head = ["strategy", "runs", *(f"at {short(step)}" for step in shown)]
+    head += [f"test at {short(shown[-1])}"] * tested + ["env steps", "seconds"]
     rows = []
     for curve in found:
         cells = [str(mean_interval(curve.at(step))) for step in shown]
+        cells += [str(_test_at(curve, shown[-1]))] * tested
         cells += [short(_latest(curve.env_steps)), f"{_latest(curve.seconds):.0f}"]
         rows.append((curve.label, str(len(curve.seeds)), *cells))
-    return Table(head, tuple(rows))
+    return Table(tuple(head), tuple(rows))
 
 
 def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
@@ -124,10 +141,11 @@ def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
         "strategy",
         "runs",
         *(f"at {short(step)}" for step in first.steps),
+        *([] if first.test is None else [f"test at {last}"]),
         f"IQM at {last}",
         f"P(better than {baseline})",
         "area under curve",
-        f"runs that reach {first.reached.goal}",
+        f"runs that reach {first.reached.goal if first.reached else 'a threshold'}",
         "median steps to it",
         "env steps",
         "seconds",
@@ -139,11 +157,11 @@ def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
                 row.label,
                 str(row.runs),
                 *map(str, row.performance),
+                *([] if row.test is None else [str(row.test)]),
                 str(row.iqm),
                 NOTHING if row.improvement is None else str(row.improvement),
                 str(row.area),
-                f"{row.reached.reached} of {row.reached.runs}",
-                short(row.reached.median) if math.isfinite(row.reached.median) else f"> {last}",
+                *_reached_cells(row.reached, last),
                 short(row.env_steps.mean),
                 NOTHING if math.isnan(row.seconds.mean) else f"{row.seconds.mean:.0f}",
             )
@@ -158,6 +176,8 @@ def numbers_table(rows: Sequence[Standing]) -> Table:
     head = ["strategy", "runs"]
     for step in shown:
         head += [f"mean_{step}", f"ci95_{step}", f"runs_{step}"]
+    if rows[0].test is not None:
+        head += [f"{name}_{shown[-1]}" for name in ("test", "test_ci95", "test_runs")]
     head += ["iqm", "iqm_low", "iqm_high", "improvement", "improvement_low", "improvement_high"]
     head += ["area", "area_ci95", "threshold", "reached", "median_steps_to_reach"]
     head += ["env_steps", "env_steps_ci95", "seconds"]
@@ -166,8 +186,10 @@ def numbers_table(rows: Sequence[Standing]) -> Table:
         cells: list[float | None] = []
         for interval in row.performance:
             cells += interval
+        cells += row.test or ()
         cells += [*row.iqm, *(row.improvement or (None, None, None)), *row.area[:2]]
-        cells += [row.reached.threshold, row.reached.reached, row.reached.median]
+        goal = row.reached
+        cells += (goal.threshold, goal.reached, goal.median) if goal else (None, None, None)
         cells += [*row.env_steps[:2], row.seconds.mean]
         lines.append((row.label, str(row.runs), *map(_plain, cells)))
     return Table(tuple(head), tuple(lines))
@@ -201,6 +223,43 @@ def as_csv(table: Table) -> str:
     writer.writerow(table.head)
     writer.writerows(table.rows)
     return file.getvalue()
+
+
+def _iqm(values: Floats) -> Estimate:
+    """With its interval, which a single run does not have."""
+    estimate = iqm_interval(values)
+    return estimate if _counted(values) > 1 else estimate._replace(low=math.nan, high=math.nan)
+
+
+def _improvement(curve: Curve, base: Curve | None, step: int) -> Estimate | None:
+    """Over the baseline; a single run on either side tells nothing of a chance."""
+    if base is None or base is curve:
+        return None
+    ours, theirs = curve.at(step), base.at(step)
+    if min(_counted(ours), _counted(theirs)) < 2:
+        return None
+    return probability_of_improvement(ours, theirs)
+
+
+def _counted(values: Floats) -> int:
+    """How many runs were measured."""
+    return int((~np.isnan(values)).sum())
+
+
+def _tested(found: Sequence[Curve]) -> bool:
+    return any(_counted(curve.test_performance) for curve in found)
+
+
+def _test_at(curve: Curve, step: int) -> Interval:
+    return mean_interval(curve._replace(performance=curve.test_performance).at(step))
+
+
+def _reached_cells(reached: Reached | None, last: str) -> tuple[str, str]:
+    """How many runs got to the threshold, and after how many steps."""
+    if reached is None:
+        return NOTHING, NOTHING
+    median = short(reached.median) if math.isfinite(reached.median) else f"> {last}"
+    return f"{reached.reached} of {reached.runs}", median
 
 
 def _of_numbers(table: Table) -> list[bool]:

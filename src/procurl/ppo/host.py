@@ -147,6 +147,8 @@ class HostRun:
             raise TypeError(
                 f"strategy must be a Strategy, as of make_strategy, got {self.strategy!r}"
             )
+        if not isinstance(self.ppo, PPOSettings):
+            raise TypeError(f"ppo must be PPOSettings, as of paper_settings, got {self.ppo!r}")
         self.strategy.check()
         self.ppo.check()
         require_whole("seed", self.seed, at_least=0)

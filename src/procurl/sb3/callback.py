@@ -13,7 +13,15 @@ from procurl.curriculum import Curriculum
 from procurl.sb3.critic import ValueFunction
 from procurl.sb3.eval_env import Given
 from procurl.sb3.random_state import restore_random_state
-from procurl.sb3.saving import Saved, read_run, restore_episodes, restore_progress, write_run
+from procurl.sb3.saving import (
+    Saved,
+    model_of,
+    read_run,
+    require_folder,
+    restore_episodes,
+    restore_progress,
+    write_run,
+)
 from procurl.sb3.scores import Ended
 from procurl.sb3.seeds import episode_seed
 from procurl.sb3.teacher import Teacher, TeacherSettings
@@ -39,7 +47,9 @@ class CurriculumCallback(BaseCallback):
         value_fn: in place of the algorithm's critic: m observations, as the policy sees them, to m
             values.
         eval_env: for rollouts on the pool: an environment, a vector environment, or a function that
-            makes an environment. None builds one like that which trains, if `gymnasium.make` can.
+            makes an environment. `TaskEnv` is put around an environment that is none; only where
+            yours has a `set_task`, hand a `TaskEnv` with it over. None builds one like that which
+            trains, if `gymnasium.make` can.
         reset_samples: where resets are random, how many initial observations of each task the
             critic's value is averaged over.
         refresh_every: training steps between refreshes, at least; None is every update of an
@@ -47,7 +57,7 @@ class CurriculumCallback(BaseCallback):
             kept to as well.
         tasks_per_refresh: for very large pools: ask the critic about so many tasks at a time, in
             turn; None asks about all.
-        save_to: a folder in which the run is saved while it goes on, see `save`.
+        save_to: a folder in which the run is saved while it goes on and when it ends, see `save`.
         save_every: training steps between that, at least.
         verbose: as for every callback.
     """
@@ -121,8 +131,9 @@ class CurriculumCallback(BaseCallback):
         >>> model.learn(500_000, callback, reset_num_timesteps=False)  # doctest: +SKIP
         """
         saved = read_run(Path(folder))
+        model = model_of(Path(folder), saved)
         self.resume_from(saved)
-        self.model_file = Path(folder) / saved.meta["model"]
+        self.model_file = model
         return self
 
     def resume_from(self, saved: Saved) -> None:
@@ -145,6 +156,8 @@ class CurriculumCallback(BaseCallback):
                 f"curriculum is at step {before.curriculum.step:.0f}: pass "
                 "reset_num_timesteps=False to go on, or make a new CurriculumCallback"
             )
+        if self.save_to is not None:
+            require_folder(Path(self.save_to))
         new_env = before is None or before.workers.env is not env
         if new_env:
             self._teacher = Teacher(self.settings, self.model, env, before)
@@ -191,9 +204,8 @@ class CurriculumCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         self._ended, self._rollout_step = [], 0
-        if self.save_to is not None and self.num_timesteps - self._saved_at >= self.save_every:
-            self.save(self.save_to)
-            self._saved_at = self.num_timesteps
+        if self.num_timesteps - self._saved_at >= self.save_every:
+            self._save()
         # The critic is new here: the rollout before it ended before the policy was updated.
         if self.teacher.on_policy:
             self._round()
@@ -217,6 +229,12 @@ class CurriculumCallback(BaseCallback):
 
     def _on_training_end(self) -> None:
         self.collect()  # the next call of `learn` may come with other environments
+        self._save()
+
+    def _save(self) -> None:
+        if self.save_to is not None:
+            self.save(self.save_to)
+            self._saved_at = self.num_timesteps
 
     def _round(self) -> None:
         """Tell the strategy what is new, where due, and hand out the next tasks."""

@@ -6,8 +6,12 @@ first and an older one removed last, so that a folder is whole whenever the proc
 """
 
 import os
+import struct
+import zlib
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +35,8 @@ STARTS = "starts.procurl"
 FORMAT = 1
 COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
 SCORES = ("score", "played", "open_score", "open_length")
+# What the zipfile module raises on altered bytes.
+DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
 STATELESS = (VecMonitor, VecCheckNan, VecTransposeImage, VecExtractDictObs)
 
 
@@ -45,6 +51,19 @@ class Saved(NamedTuple):
     def random(self) -> RandomState:
         """The random numbers of the process."""
         return RandomState(self.meta["random"], within("random.", self.arrays))
+
+
+def require_folder(folder: Path) -> None:
+    """Make `folder`, and raise where no run could be saved in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"save_to must be a folder that can be written to, got {str(folder)!r}, in which the "
+            f"run could not be saved: {error}"
+        ) from error
 
 
 def write_run(folder: Path, teacher: Teacher) -> None:
@@ -91,6 +110,22 @@ def read_run(folder: Path) -> Saved:
         _require(folder, found["pool"] == meta["curriculum"]["pool"]["fingerprint"])
         starts = parts if found["dict"] else parts["observations"]
     return Saved(meta, arrays, starts)
+
+
+def model_of(folder: Path, saved: Saved) -> Path:
+    """The model that belongs to what was saved; raises where it is missing or damaged."""
+    path = folder / str(saved.meta["model"])
+    if not path.is_file():
+        raise ValueError(f"{path}: the model that belongs to {CURRICULUM} is missing")
+    try:
+        with ZipFile(path) as archive:
+            # Without its end, the file may read as the archive of the weights, which lies inside.
+            whole = "data" in archive.namelist() and archive.testzip() is None
+    except DAMAGE:
+        whole = False
+    if not whole:
+        raise ValueError(f"{path}: the model is truncated or was altered, and cannot be loaded")
+    return path
 
 
 def restore_progress(saved: Saved, teacher: Teacher) -> None:

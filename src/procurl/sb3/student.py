@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from procurl.sb3.observations import (
     rows,
     view_of,
 )
-from procurl.sb3.workers import Workers
+from procurl.sb3.workers import Ids, Workers
 from procurl.success import RolloutPlan
 
 
@@ -81,17 +80,30 @@ def roll_out(
     n = len(workers.pool)
     tasks = np.repeat(np.arange(n), plan.episodes)
     episodes = play(model, workers, tasks, deterministic=False, seed=seed)
-    measured: Any = episodes.returns if plan.measure == "return" else episodes.success
-    if np.isnan(measured).any():
-        raise ValueError(
-            "eval_env: info['is_success'] is missing at the end of an episode; the strategy goes "
-            "by success rates (measure='success'), so the environment has to tell, or use "
-            "measure='return'"
-        )
-    measured = measured.reshape(n, plan.episodes)
+    measured = _measured(episodes, tasks, plan.measure).reshape(n, plan.episodes)
     top = max(1, round(plan.top_fraction * plan.episodes))
     fields = {
         "rollout_success": measured.mean(axis=1),
         "rollout_top": np.sort(measured, axis=1)[:, -top:].mean(axis=1),
     }
     return fields, episodes
+
+
+def _measured(episodes: Outcomes, tasks: Ids, measure: str) -> NDArray[np.float64]:
+    """[m] what the strategy goes by, `return` or `success`; raises where an episode has none."""
+    if measure == "return":
+        lost = np.flatnonzero(~np.isfinite(episodes.returns))
+        if lost.size:
+            raise ValueError(
+                f"eval_env: the return of task {tasks[lost[0]]} is not finite, got "
+                f"{episodes.returns[lost[0]]}: the environment gave a reward that is not finite, "
+                "and the strategy has nothing to go by"
+            )
+        return episodes.returns
+    if np.isnan(episodes.success).any():
+        raise ValueError(
+            "eval_env: info['is_success'] is missing at the end of an episode; the strategy goes "
+            "by success rates (measure='success'), so the environment has to tell, or use "
+            "measure='return'"
+        )
+    return episodes.success

@@ -13,7 +13,8 @@ from procurl.checks import require_whole
 from procurl.curriculum import Curriculum
 from procurl.evidence import Evidence
 from procurl.sb3.critic import ValueFunction, critic_of
-from procurl.sb3.eval_env import Given, built_again, require_same_spaces, seen_alike, vec_env_of
+from procurl.sb3.eval_env import Given, built_again, require_same_spaces, seen_alike
+from procurl.sb3.evaluation import with_tasks
 from procurl.sb3.observations import view_of
 from procurl.sb3.scores import EpisodeScores
 from procurl.sb3.seeds import seed_of
@@ -189,7 +190,7 @@ class Teacher:
 
     def _workers_for_rollouts(self) -> Workers:
         env, given = self.workers.env, self.settings.eval_env
-        second = built_again(env) if given is None else vec_env_of(given)
+        second = built_again(env) if given is None else with_tasks(given, self.workers.pool)
         return second_workers(seen_alike(second, env), self.workers)
 
 

@@ -1,11 +1,11 @@
 // Axes, lines and bands: what all charts share.
 
-// Round numbers between lo and hi, about `count` of them.
-function ticks(lo, hi, count) {
+// Round numbers between lo and hi, about `count` of them, at least `least` apart.
+function ticks(lo, hi, count, least = 0) {
   const raw = (hi - lo) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(raw));
   const share = raw / power;
-  const step = power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
+  const step = Math.max(least, power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10));
   const found = [];
   for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi + step * 1e-9; k += 1) {
     found.push(Number((k * step).toPrecision(12)));
@@ -31,13 +31,13 @@ function extent(values, fallback = [0, 1]) {
 }
 
 // Empty axes. Gives the svg and its scales; `x` and `y` turn numbers into pixels.
-function axes(width, { height, xDomain, yDomain, xLabel, yLabel, xFormat = short, yFormat = trim, right = 14, top = 10, label }) {
+function axes(width, { height, xDomain, yDomain, xLabel, yLabel, xFormat = short, xLeast = 0, yFormat = trim, right = 14, top = 10, label }) {
   const bottom = 40;
   const [x0, x1] = xDomain;
   const [y0, y1] = yDomain;
   const up = ticks(y0, y1, Math.max(3, Math.round((height - bottom - top) / 62)));
   const left = 30 + 7 * Math.max(...up.map((tick) => yFormat(tick).length));
-  const across = ticks(x0, x1, Math.max(3, Math.round((width - left - right) / 90)));
+  const across = ticks(x0, x1, Math.max(3, Math.round((width - left - right) / 90)), xLeast);
   const x = (value) => left + ((value - x0) / (x1 - x0)) * (width - left - right);
   const y = (value) => height - bottom - ((value - y0) / (y1 - y0)) * (height - bottom - top);
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label ?? `${yLabel} against ${xLabel}` });
