@@ -12,5 +12,5 @@ def skip_unless_drawn(gym_id: str) -> None:
     if gym_id in DRAWN_BY_MUJOCO:
         try:
             drawing_backend()
-        except RuntimeError as error:
+        except OSError as error:
             pytest.skip(str(error))

@@ -48,7 +48,7 @@ def test_the_ball_and_its_target_can_be_seen():
 def test_where_nothing_can_draw_the_error_says_what_to_install(monkeypatch):
     monkeypatch.delenv("MUJOCO_GL", raising=False)
     monkeypatch.setattr(mujoco_picture, "PROBE", "raise OSError('no {0} here')")
-    with pytest.raises(RuntimeError, match="libegl1.*libosmesa6.*no egl here.*no osmesa here"):
+    with pytest.raises(OSError, match="libegl1.*libosmesa6.*no egl here.*no osmesa here"):
         mujoco_picture.drawing_backend.__wrapped__()
 
 

@@ -138,7 +138,7 @@ def drawing_backend() -> str:
         if tried.returncode == 0:
             return backend
         reasons.append(f"{backend}: {(tried.stderr.strip() or 'crashed').splitlines()[-1]}")
-    raise RuntimeError(
+    raise OSError(
         "pictures of MuJoCo need OpenGL without a screen, by EGL (libegl1) or OSMesa (libosmesa6), "
         f"and neither works here: {'; '.join(reasons)}"
     )

@@ -47,7 +47,7 @@ def task_pictures(env: str, pool: TaskPool, tasks: Iterable[int]) -> Pictures:
             pictures[task] = picture
     except NotImplementedError:
         return Pictures({})
-    except (ImportError, RuntimeError, ValueError) as error:
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
         return Pictures({}, str(error))
     return Pictures(pictures)
 
