@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from procurl.experiments.paper import run
@@ -67,6 +68,14 @@ def test_enough_seeds_came_to_the_end(name, contenders, seeds, records):
     found = records[name]
     finished = Counter({label: len(found.finished(label)) for label in contenders})
     assert min(finished.values()) >= seeds, finished
+
+
+def test_ants_have_come_as_far_as_their_page_says(records):
+    curves = records["antgoal"].curves
+    assert {label: len(curve.seeds) for label, curve in curves.items()} == dict.fromkeys(
+        ("iid", "procurl-env", "procurl-val"), 5
+    )
+    assert not any(np.isnan(curve.at(3_000_000)).any() for curve in curves.values())
 
 
 def test_records_are_small_enough_to_be_committed():

@@ -9,7 +9,7 @@ import pytest
 
 from procurl.cli import main
 from procurl.envs import environment_names
-from procurl.experiments import figures, paper_runs
+from procurl.experiments import figures, paper_pages, paper_runs
 from procurl.experiments.paper import Options, list_names, run
 from procurl.experiments.paper_entries import (
     ENTRIES,
@@ -192,6 +192,23 @@ class TestFromRecords:
         assert "| at 0.6M |" in made.body
         assert "at 1M" not in made.body
         assert "–" not in made.body.partition("| procurl-val |")[2].partition("\n")[0]
+
+    def test_a_curve_ends_where_its_first_run_does(self, tmp_path, monkeypatch):
+        drawn = {}
+        monkeypatch.setattr(
+            paper_pages, "draw_curves", lambda found, path, *_, **__: drawn.update({path: found})
+        )
+        results = synthetic_results(("procurl-val", "iid"), seeds=3)
+        late = RunId("iid", "", 1)
+        some = [m for m in results.evaluations[late] if m.step <= 600_000]
+        results = dataclasses.replace(results, evaluations={**results.evaluations, late: some})
+        curves_page({"pointmass-s": recorded_of(results)}, tmp_path)
+        assert len(drawn) == 3
+        for found in drawn.values():
+            assert [(c.label, c.steps[-1]) for c in found] == [
+                ("procurl-val", 1_000_000),
+                ("iid", 600_000),
+            ]
 
     def test_a_run_that_never_measured_anything_leaves_a_page_all_the_same(self, tmp_path):
         results = synthetic_results(("procurl-val", "iid"), seeds=1)

@@ -59,7 +59,7 @@ Experiments = Mapping[str, Recorded]  # by the name of the sweep
 def curves_page(runs: Experiments, out: Path) -> Made:
     """Learning curves against training steps, environment steps and seconds, and final numbers."""
     recorded = _only(runs)
-    found, env = _chosen(recorded.curves, CURVE_ROWS), recorded.results.env
+    found, env = _whole(_chosen(recorded.curves, CURVE_ROWS)), recorded.results.env
     made = _standings(found, recorded.results.steps, env, out)
     pictures = [
         _picture("curves-env-steps", "The same against environment steps"),
@@ -72,9 +72,10 @@ def curves_page(runs: Experiments, out: Path) -> Made:
 
 def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
     """Curves with their numbers, compared as far as all runs have got of `steps`."""
-    draw_curves(found, out / "curves", env)
-    last = min(_reached_by_all(curve) for curve in found)
-    rows = standings([curve.cut(last) for curve in found])
+    whole = _whole(found)
+    draw_curves(whole, out / "curves", env)
+    last = min(int(curve.steps[-1]) for curve in whole)
+    rows = standings([curve.cut(last) for curve in whole])
     _write(out / "table.csv", as_csv(numbers_table(rows)))
     best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
     until = f", as far as all runs have got of {short(steps)}" if last < steps else ""
@@ -83,10 +84,13 @@ def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
     return Made("\n".join(body), verdict)
 
 
-def _reached_by_all(curve: Curve) -> int:
-    """The last step at which all runs of a curve were evaluated, or the first where none is."""
-    everywhere = np.flatnonzero(~np.isnan(curve.performance).any(axis=0))
-    return int(curve.steps[everywhere.max(initial=0)])
+def _whole(found: Sequence[Curve]) -> list[Curve]:
+    """Each curve as far as all its runs have got, or its first step: fewer have another mean."""
+    cut = []
+    for curve in found:
+        everywhere = np.flatnonzero(~np.isnan(curve.performance).any(axis=0))
+        cut.append(curve.cut(int(curve.steps[everywhere.max(initial=0)])))
+    return cut
 
 
 def metrics_page(runs: Experiments, out: Path) -> Made:
