@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from procurl.experiments.report import report_html
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PATIENCE = 60.0  # seconds for any answer, on a busy machine
 KEYS = {
@@ -221,3 +223,10 @@ class Browser:
             self.complaints.append(params["entry"]["text"])
         elif name == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
+
+
+def show(browser, results, tmp_path):
+    """Open the report of other results."""
+    path = tmp_path / "report.html"
+    path.write_text(report_html(results), encoding="utf-8")
+    browser.open(path)

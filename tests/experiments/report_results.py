@@ -9,6 +9,7 @@ from procurl.envs import make_pool
 from procurl.experiments.results import Measured, Results, RunId, Snapshot
 from procurl.pool import TaskPool
 
+LABELS = ("procurl-val", "iid", "procurl-env", "plr")
 NO_PICKS = np.zeros(0, dtype=np.int64)
 
 

@@ -187,6 +187,13 @@ def test_no_episode_is_lost_where_episodes_begin_anew(tmp_path):
     assert told(after) == pytest.approx(played)
 
 
+def test_a_run_saves_the_episodes_of_the_rollout_before(tmp_path):
+    callback = CurriculumCallback(make_strategy("procurl-out"), save_to=tmp_path, save_every=128)
+    with pytest.raises(KeyboardInterrupt):
+        new_model(DummyVecEnv([walk_env] * 2)).learn(640, callback=[callback, Dies(at=140)])
+    assert read_archive(tmp_path / "curriculum.procurl")[1]["tasks"].size > 0
+
+
 @pytest.mark.parametrize("name", ["procurl-out", "plr"])
 def test_no_episode_is_lost_with_other_environments(name):
     callback = CurriculumCallback(make_strategy(name))

@@ -71,11 +71,10 @@ def curves_page(runs: Experiments, out: Path) -> Made:
 
 
 def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
-    """Curves with their numbers, compared as far as all runs have got of `steps`."""
-    whole = _whole(found)
-    draw_curves(whole, out / "curves", env)
-    last = min(int(curve.steps[-1]) for curve in whole)
-    rows = standings([curve.cut(last) for curve in whole])
+    """Whole curves with their numbers, compared as far as all runs have got of `steps`."""
+    draw_curves(found, out / "curves", env)
+    last = min(int(curve.steps[-1]) for curve in found)
+    rows = standings([curve.cut(last) for curve in found])
     _write(out / "table.csv", as_csv(numbers_table(rows)))
     best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
     until = f", as far as all runs have got of {short(steps)}" if last < steps else ""
@@ -232,7 +231,7 @@ def variants_page(runs: Experiments, out: Path, strategy: str) -> Made:
     plain = next(iter(runs.values())).results
     env = plain.env
     if not any((key.table, key.env) == ("metrics", env) for key in paper_numbers()):
-        return _standings(list(found.values()), plain.steps, env, out)
+        return _standings(_whole(list(found.values())), plain.steps, env, out)
     rows = [Row(label, label, strategy) for label in found]
     by_step = _by_step(found, rows, "metrics", env, QUARTERS)
     draw_curves(list(found.values()), out / "curves", env)
