@@ -200,6 +200,7 @@ def test_no_episode_is_lost_with_other_environments(name):
     model = new_model(DummyVecEnv([walk_env] * 2))
     model.learn(256, callback=callback)
     before = callback.teacher
+    assert sum(map(len, before.tasks)) > 0  # of the last rollout
     model.set_env(DummyVecEnv([walk_env] * 2))
     model.learn(0, callback=callback, reset_num_timesteps=False)
     assert callback.teacher is not before
