@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from procurl import Curriculum, Evidence, TaskPool, make_strategy
+from procurl.strategies.iid import IID
 
 
 def curriculum_over(n: int, name: str = "procurl-val", seed: int = 0, **settings) -> Curriculum:
@@ -71,6 +73,7 @@ def test_choices_are_the_same_on_every_machine():
         (Evidence(1024, values=[0.1, 0.3, np.inf]), "finite, got inf for task 2"),
         (Evidence(-1, values=[0.1, 0.3, 0.2]), "evidence.step must be"),
         (Evidence(np.nan, values=[0.1, 0.3, 0.2]), "evidence.step must be"),
+        (Evidence([1, 2], values=[0.1, 0.3, 0.2]), "evidence.step must be one number"),
         (Evidence(1024, values=[0.1, 0.3, 0.2], wins=[1, -1, 0]), "wins must not be negative"),
     ],
 )
@@ -134,6 +137,39 @@ def test_noise_comes_from_the_curriculum_when_it_is_not_given():
     assert (np.abs(success(1) - 0.5) <= 0.3).all()
     assert len(set(success(1))) == 4
     np.testing.assert_array_equal(success(1), success(1))
+
+
+@dataclass(frozen=True)
+class Broken(IID):
+    """Gives back what it is told to."""
+
+    given: tuple[float, ...] = ()
+
+    def probabilities(self, state):
+        return np.array(self.given)
+
+
+@pytest.mark.parametrize("given", [[0.5, 0.5], [np.nan] * 3, [1.0] * 3, [1.5, -0.5, 0.0]])
+def test_probabilities_that_are_none_are_refused(given):
+    curriculum = Curriculum(Broken(given=tuple(given)), TaskPool.from_seeds(3))
+    with pytest.raises(ValueError, match="Broken.probabilities must give one probability for each"):
+        curriculum.next()
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("procurl-val", "values"), ("procurl-env", "rollout_success")]
+)
+def test_bounds_that_do_not_fit_are_told_once(name, field, caplog):
+    curriculum = curriculum_over(3, name)
+    curriculum.observe(Evidence(1, **{field: [0.1, -0.3, 1.2]}))
+    assert not caplog.records
+    curriculum.observe(Evidence(2, **{field: [9.0, 30.0, 200.0]}))
+    curriculum.observe(Evidence(3, **{field: [9.0, 30.0, 200.0]}))
+    (told,) = caplog.messages
+    assert "around 30, far from v_min=0 to v_max=1" in told
+    fitting = curriculum_over(3, name, v_min=None, v_max=None)
+    fitting.observe(Evidence(2, **{field: [9.0, 30.0, 200.0]}))
+    assert len(caplog.records) == 1
 
 
 def test_metrics_by_hand():

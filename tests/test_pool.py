@@ -41,6 +41,38 @@ def test_lists_of_equally_long_rows_are_contexts():
     assert pool.names == ("context_0", "context_1")
 
 
+class Table:
+    """As much of a data frame as a pool looks at."""
+
+    def __init__(self, rows, columns):
+        self.rows, self.columns = rows, columns
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __iter__(self):  # over the columns, as pandas does
+        return iter(self.columns)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.rows, dtype=dtype)
+
+
+def test_a_table_gives_contexts_and_their_names():
+    pool = TaskPool(Table([[1, 2.5], [3, 4], [5, 6]], ["x", "y"]))
+    assert pool.contexts.tolist() == [[1.0, 2.5], [3.0, 4.0], [5.0, 6.0]]
+    assert pool.names == ("x", "y")
+    assert TaskPool(Table([[1, 2]], ["x", "y"]), names=["a", "b"]).names == ("a", "b")
+    assert TaskPool(Table([[1, 2]], [0, 1])).names == ("context_0", "context_1")
+    with pytest.raises(ValueError, match="every column of a table must hold numbers: .*'maze'"):
+        TaskPool(Table([[1, "maze"]], ["x", "level"]))
+
+
+def test_a_tensor_gives_contexts():
+    torch = pytest.importorskip("torch")
+    pool = TaskPool(torch.arange(8.0).reshape(4, 2))
+    assert pool.contexts.tolist() == np.arange(8.0).reshape(4, 2).tolist()
+
+
 def test_objects_that_look_like_contexts_can_stay_opaque():
     pool = TaskPool.from_objects([(1, 2), (3, 4)], features={"f": [5, 6]})
     assert pool.contexts is None
@@ -67,12 +99,15 @@ def test_seeds_by_number_or_by_name():
         (lambda: TaskPool([[0.0], [np.nan]]), "finite, got nan at task 1, column 0"),
         (lambda: TaskPool([[0.0]], names=["a", "b"]), "names must name the 1 context columns"),
         (lambda: TaskPool([[0.0, 1.0]], names=["a", "a"]), "names must differ"),
+        (lambda: TaskPool([[1, 2], [3]], names=["a", "b"]), "for rows of 1 to 2 entries"),
+        (lambda: TaskPool(["maze", "cave"], names=["a"]), r"got \['a'\] for opaque tasks"),
         (lambda: TaskPool([[0.0]], features={"f": [1.0, 2.0]}), "feature 'f' must hold 1 numbers"),
         (lambda: TaskPool([[0.0]], features={"f": [np.inf]}), "feature 'f' must be finite"),
         (lambda: TaskPool([[0.0], [1.0]], labels=["a", "a"]), "2 different labels, got 1"),
         (lambda: TaskPool.from_seeds(0), "seeds must be an integer of at least 1, got 0"),
         (lambda: TaskPool.from_seeds([1, -1]), "every seed must be an integer of at least 0"),
         (lambda: TaskPool.from_seeds([1, 1]), "seeds has duplicates"),
+        (lambda: TaskPool.from_seeds([2**63]), f"seeds must be at most {2**63 - 1} each, got"),
     ],
 )
 def test_bad_tasks_are_named(make, message):
@@ -87,6 +122,8 @@ def test_what_is_no_sequence_is_refused():
         TaskPool(5)
     with pytest.raises(TypeError, match="seeds must be integers, or how many of them, got 2.5"):
         TaskPool.from_seeds(2.5)
+    with pytest.raises(TypeError, match="features must be a dictionary of columns .* got list"):
+        TaskPool([[0.0]], features=[[1.0]])
 
 
 def test_task_ids_are_checked():
@@ -121,6 +158,8 @@ def test_split_refuses_an_empty_half():
         TaskPool.from_seeds(3).split(0.01)
     with pytest.raises(ValueError, match="fraction must be"):
         TaskPool.from_seeds(3).split(1.5)
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):
+        TaskPool.from_seeds(3).split(0.5, seed=-1)
 
 
 @pytest.mark.parametrize("tasks", [[], [0, 0], [5], [-1], [0.5]])

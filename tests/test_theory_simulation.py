@@ -189,6 +189,7 @@ def test_procurl_needs_to_know_where_success_is_capped():
         ({"episodes": 0}, "episodes must be an integer of at least 1, got 0"),
         ({"refresh": 0}, "refresh must be an integer of at least 1, got 0"),
         ({"seeds": []}, "the number of seeds must be an integer of at least 1, got 0"),
+        ({"p": []}, "p is empty: there must be at least one task"),
         ({"p": np.full((3, 2), 0.5)}, r"for each of 2 seeds, got shapes \(3, 2\)"),
         ({"p_star": [0.9, 0.9, 0.9]}, r"one number per task.*and \(3,\)"),
         ({"learner": AbstractLearner(alpha=2.0)}, "alpha must be"),
@@ -204,3 +205,8 @@ def test_bad_arguments_are_refused(arguments, message):
     }
     with pytest.raises(ValueError, match=message):
         simulate(**(given | arguments))
+
+
+def test_a_number_of_seeds_is_no_list_of_them():
+    with pytest.raises(TypeError, match=r"seeds must be one integer per learner, .* got 3"):
+        simulate(ABSTRACT, IID(), [0.5], seeds=3, episodes=10)

@@ -64,10 +64,13 @@ def require_bounds(v_min: float | None, v_max: float | None) -> None:
             f"got v_min={v_min!r} and v_max={v_max!r}"
         )
     require_number("v_min", v_min)
-    require_number("v_max", v_max, at_least=float(v_min))
+    require_number("v_max", v_max)
+    if v_max < v_min:
+        raise ValueError(f"v_max must be at least v_min={v_min!r}, got v_max={v_max!r}")
 
 
 def suggest(name: object, known: Iterable[str]) -> str:
     """' Did you mean …?' for a mistyped name, or nothing where no known name is near."""
-    near = get_close_matches(str(name), list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(str(name).lower(), list(by_lower), n=1)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -15,7 +15,7 @@ from procurl import __version__
 from procurl.checks import suggest
 from procurl.cli_paper import add_paper_command
 from procurl.cli_training import add_training_commands, needs, whole
-from procurl.settings import flat_settings
+from procurl.settings import listed_settings
 from procurl.strategies import make_strategy, strategy_names
 
 INTERRUPTED = 130  # what shells give a program that Ctrl-C has ended
@@ -194,7 +194,7 @@ def _strategies(_: argparse.Namespace) -> int:
     """One block per strategy: its name, its rule, the evidence it needs and its settings."""
     for name in strategy_names():
         strategy = make_strategy(name)
-        settings = flat_settings(strategy)
+        settings = listed_settings(strategy)
         print(name)
         print(f"  {_first_line(strategy)}")
         print(f"  evidence: {', '.join(strategy.needs) or 'none'}")

@@ -1,5 +1,6 @@
 """The one object that an integration holds: a strategy over a pool, with state and randomness."""
 
+import logging
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +16,9 @@ from procurl.strategies.strategy import Strategy
 
 Ids = NDArray[np.int64]
 COUNTS = ("wins", "losses", "played")
+SUM_TOLERANCE = 1e-3  # of probabilities in single precision, over large pools
 FORMAT = 1
+log = logging.getLogger(__name__)
 
 
 class Metrics(NamedTuple):
@@ -60,6 +63,7 @@ class Curriculum:
         self._rng = np.random.default_rng(seed)
         self._state = self.strategy.init(len(pool))
         self._cumulative: NDArray[np.float64] | None = None
+        self._bounds_fit = True  # as far as was seen
 
     def next(self, k: int = 1) -> Ids:
         """[k] ids of the tasks to play next, drawn independently of each other."""
@@ -73,13 +77,21 @@ class Curriculum:
     def observe(self, evidence: Evidence) -> None:
         """Take in new evidence. On bad evidence this raises and the curriculum stays as it was."""
         checked = self._checked(evidence)
+        self._look_at_bounds(checked)
         self._state = self.strategy.update(self._state, checked)
         self._cumulative = None
         self.step = float(checked.step)
 
     def probabilities(self) -> NDArray[np.float64]:
         """[n] how likely each task is to be drawn next."""
-        return np.asarray(self.strategy.probabilities(self._state), dtype=np.float64)
+        p = np.asarray(self.strategy.probabilities(self._state), dtype=np.float64)
+        n = len(self.pool)
+        if p.shape != (n,) or not np.all(p >= 0) or abs(p.sum() - 1) > SUM_TOLERANCE:
+            raise ValueError(
+                f"{type(self.strategy).__name__}.probabilities must give one probability for each "
+                f"of the {n} tasks, which sum to 1, got {np.array2string(p, threshold=8)}"
+            )
+        return p
 
     def success(self) -> NDArray[np.float64] | None:
         """[n] the estimated probability of success of each task, None if the strategy has none."""
@@ -142,10 +154,34 @@ class Curriculum:
             raise ValueError(f"{path}: {error}") from error
         return self
 
+    def _look_at_bounds(self, evidence: Evidence) -> None:
+        """Say once where most of the pool lies far outside of `v_min` to `v_max`."""
+        success: Any = getattr(self.strategy, "success", None)
+        success = getattr(success, "success", success)  # inside of noise
+        low, high = getattr(success, "v_min", None), getattr(success, "v_max", None)
+        rolled_out = success is not None and "rollout_success" in success.needs
+        seen = evidence.rollout_success if rolled_out else evidence.values
+        if not self._bounds_fit or low is None or high is None or seen is None:
+            return
+        middle, span = float(np.median(seen)), high - low
+        self._bounds_fit = low - span <= middle <= high + span
+        if not self._bounds_fit:
+            log.warning(
+                "%s of the pool are around %.3g, far from v_min=%g to v_max=%g: tasks look alike "
+                "and are drawn evenly. Give make_strategy the returns that count as failure and as "
+                "success as v_min and v_max, or None for both to take the range over the pool.",
+                "returns" if rolled_out else "the critic's values",
+                middle,
+                low,
+                high,
+            )
+
     def _checked(self, evidence: Evidence) -> Evidence:
         """`evidence` as NumPy arrays, with the noise that the strategy needs; raises if bad."""
         if not isinstance(evidence, Evidence):
             raise TypeError(f"evidence must be procurl.Evidence, got {type(evidence).__name__}")
+        if np.ndim(evidence.step):
+            raise ValueError(f"evidence.step must be one number, got {evidence.step!r}")
         step = np.asarray(evidence.step).item()
         require_number("evidence.step", step, at_least=self.step)
         n = len(self.pool)

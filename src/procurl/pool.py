@@ -16,6 +16,7 @@ from procurl.pool_csv import FEATURE_PREFIX, read_table, write_table
 
 Matrix = NDArray[np.float64]
 Seeds = NDArray[np.int64]
+LARGEST_SEED = int(np.iinfo(np.int64).max)
 
 
 class TaskPool:
@@ -31,8 +32,10 @@ class TaskPool:
     {'level': 'maze'}
 
     Args:
-        tasks: contexts `[n, d]`, or a sequence of objects, each a task.
-        names: one name per context column; `context_0`, `context_1`, … by default.
+        tasks: contexts `[n, d]` as rows, an array or a table, or a sequence of objects, each a
+            task.
+        names: one name per context column; those of a table, or `context_0`, `context_1`, … by
+            default.
         features: named columns `[n]` that describe the tasks in plots and tables.
         labels: one unique label per task, such as the ids of the file that they came from.
     """
@@ -47,6 +50,8 @@ class TaskPool:
     ) -> None:
         contexts = _as_contexts(tasks)
         objects = None if contexts is not None else tuple(tasks)
+        if names is None and _is_table(tasks):
+            names = _column_names(tasks)
         self._fill(contexts, objects, names, features, labels)
 
     def _fill(
@@ -63,8 +68,8 @@ class TaskPool:
         self._n = len(contexts) if contexts is not None else len(objects or ())
         if self._n == 0:
             raise ValueError("tasks is empty: a pool needs at least one task")
-        self.names: tuple[str, ...] = _checked_names(names, contexts)
-        self.features: dict[str, Matrix] = _checked_features(features or {}, self._n)
+        self.names: tuple[str, ...] = _checked_names(names, contexts, objects)
+        self.features: dict[str, Matrix] = _checked_features(features, self._n)
         self.labels: tuple[str, ...] | None = _checked_labels(labels, self._n)
 
     @classmethod
@@ -101,6 +106,8 @@ class TaskPool:
         listed = list(seeds)
         for seed in listed:
             require_whole("every seed", seed, at_least=0)
+            if seed > LARGEST_SEED:
+                raise ValueError(f"seeds must be at most {LARGEST_SEED} each, got {seed}")
         if len(set(listed)) < len(listed):
             raise ValueError("seeds has duplicates: two tasks of a pool cannot be the same")
         pool = cls.from_objects([int(seed) for seed in listed], features=features)
@@ -175,6 +182,7 @@ class TaskPool:
     def split(self, fraction: float, seed: int = 0) -> tuple[Self, Self]:
         """Two disjoint pools drawn at random: `fraction` of the tasks, and the rest."""
         require_number("fraction", fraction, above=0.0, at_most=1.0)
+        require_whole("seed", seed, at_least=0)
         first = round(fraction * self._n)
         if not 0 < first < self._n:
             raise ValueError(
@@ -221,7 +229,12 @@ def _as_contexts(tasks: Any) -> Matrix | None:
         raise TypeError(
             f"tasks must be contexts [n, d] or a sequence of tasks, got {type(tasks).__name__}"
         )
-    if isinstance(tasks, np.ndarray) or hasattr(tasks, "__array_namespace__"):
+    if _is_table(tasks):
+        try:
+            array = np.asarray(tasks, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"every column of a table must hold numbers: {error}") from error
+    elif hasattr(tasks, "__array__"):
         array = np.asarray(tasks)
     elif len(tasks) and all(
         isinstance(task, list | tuple | np.ndarray | float | np.floating) for task in tasks
@@ -250,10 +263,32 @@ def _as_contexts(tasks: Any) -> Matrix | None:
     return contexts
 
 
-def _checked_names(names: Sequence[str] | None, contexts: Matrix | None) -> tuple[str, ...]:
+def _is_table(tasks: Any) -> bool:
+    """Whether `tasks` is a data frame, as of pandas or polars."""
+    return hasattr(tasks, "__array__") and hasattr(tasks, "columns")
+
+
+def _column_names(table: Any) -> list[str] | None:
+    """The names of a table's columns, None where one of them is no text."""
+    names = list(table.columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def _checked_names(
+    names: Sequence[str] | None, contexts: Matrix | None, objects: tuple[Any, ...] | None
+) -> tuple[str, ...]:
     columns = 0 if contexts is None else contexts.shape[1]
     if names is None:
         return tuple(f"context_{j}" for j in range(columns))
+    if objects is not None and len(names):
+        lengths = {len(task) for task in objects if isinstance(task, list | tuple | np.ndarray)}
+        found = "opaque tasks"
+        if len(lengths) > 1:
+            found = f"rows of {min(lengths)} to {max(lengths)} entries"
+        raise ValueError(
+            "names is for contexts, in which every task is a row of equally many numbers; "
+            f"got {names!r} for {found}"
+        )
     if isinstance(names, str) or len(names) != columns:
         raise ValueError(f"names must name the {columns} context columns, got {names!r}")
     if len(set(names)) < len(names):
@@ -261,9 +296,14 @@ def _checked_names(names: Sequence[str] | None, contexts: Matrix | None) -> tupl
     return tuple(str(name) for name in names)
 
 
-def _checked_features(features: Mapping[str, Any], n: int) -> dict[str, Matrix]:
+def _checked_features(features: Mapping[str, Any] | None, n: int) -> dict[str, Matrix]:
+    if not isinstance(features, Mapping | None):
+        raise TypeError(
+            "features must be a dictionary of columns by name, such as {'size': [1, 2]}, "
+            f"got {type(features).__name__}"
+        )
     checked = {}
-    for name, given in features.items():
+    for name, given in (features or {}).items():
         column = np.asarray(given)
         if column.shape != (n,) or column.dtype.kind not in "biuf":
             raise ValueError(f"feature {name!r} must hold {n} numbers, got shape {column.shape}")

@@ -43,6 +43,18 @@ def flat_settings(owner: Any) -> dict[str, Any]:
     return flat
 
 
+def listed_settings(owner: Any) -> dict[str, Any]:
+    """As `flat_settings`, with the `epsilon` that adds noise where there is none yet."""
+    flat = flat_settings(owner)
+    return {**flat, "epsilon": flat.get("epsilon", 0.0)} if _has_success(owner) else flat
+
+
+def _has_success(owner: Any) -> bool:
+    nested = {field.name: getattr(owner, field.name) for field in own_fields(owner)}
+    inside = (value for value in nested.values() if is_dataclass(value))
+    return is_dataclass(nested.get("success")) or any(map(_has_success, inside))
+
+
 def describe(owner: Any) -> Any:
     """Settings as plain JSON values, each dataclass with its `type`."""
     if is_dataclass(owner):
@@ -66,11 +78,11 @@ def with_settings(name: str, owner: Any, settings: dict[str, Any]) -> Any:
     changed, rest = _replaced(owner, settings)
     if rest:
         unknown = next(iter(rest))
-        known = [*flat_settings(owner), *(field.name for field in own_fields(owner))]
-        listed = ", ".join(dict.fromkeys(known)) or "it has none"
+        listed = listed_settings(owner)
+        known = [*listed, *(field.name for field in own_fields(owner))]
         raise ValueError(
             f"setting {unknown!r} is not one of {name!r}.{suggest(unknown, known)} "
-            f"Its settings: {listed}"
+            f"Its settings: {', '.join(listed) or 'it has none'}"
         )
     return changed
 

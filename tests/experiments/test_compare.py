@@ -125,6 +125,7 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys):
     [
         (["pointmas-s"], "Did you mean 'pointmass-s'?"),
         (["pointmass-s", "--strategies", "idd"], "Did you mean 'iid'?"),
+        (["pointmass-s", "--strategies", "easy,iid"], "'easy,iid' is not known: separate names by"),
         (["pointmass-s", "--seeds", "0"], "seeds must be an integer of at least 1, got 0"),
         (["pointmass-s", "--steps", "0"], "steps must be an integer of at least 1, got 0"),
         (["pointmass-s", "--engine", "tf"], "engine must be one of jax, host, sb3, got 'tf'"),
@@ -148,7 +149,7 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys):
         ),
         (["pointmass-s", "--n-envs", "3"], "n_envs must divide the 1024 steps of an update, got 3"),
         (["pointmass-s", "--ppo", "gama=0.9"], "Did you mean 'gamma'?"),
-        (["pointmass-s", "--ppo", "gamma"], "'gamma' is no setting"),
+        (["pointmass-s", "--ppo", "gamma"], "'gamma' is no setting; write NAME=VALUE\n"),
         (["pointmass-s", "--ppo", "gamma=2"], "gamma must be a finite number at least 0"),
         (["pointmass-s", "--strategies", "procurl-val:beta=-1"], "beta must be"),
         (["pointmass-s", "--pool", "/nowhere.csv"], "No such file"),

@@ -95,6 +95,10 @@ class TestRegistry:
         with pytest.raises(ValueError, match="Did you mean 'metrics-pointmass-s'"):
             entries_named(["metrics-pointmas-s"])
 
+    def test_the_beginning_of_names_is_answered_with_them(self):
+        with pytest.raises(ValueError, match="begin with it: theorem-1, theorem-2. `procurl"):
+            entries_named(["theorem"])
+
     def test_all_is_everything(self):
         assert [entry.name for entry in entries_named(["all"])] == list(ENTRIES)
 

@@ -54,6 +54,23 @@ def test_not_worse(val, holds):
     assert checked.holds is holds
 
 
+def test_single_runs_decide_nothing():
+    many = with_values("gamma", [0.0] * 5) | found(
+        **{name.replace("-", "_"): 0.5 for name in BASELINES}
+    )
+    one = {
+        name: curve._replace(seeds=curve.seeds[:1], performance=curve.performance[:1])
+        for name, curve in many.items()
+    }
+    for check in (
+        not_worse("procurl-val", "iid"),
+        matches_all("procurl-val"),
+        best_or_tied("gamma", "pointmass-s"),
+    ):
+        assert check(many, STEP).holds is True
+        assert check(one, STEP).holds is None
+
+
 @pytest.mark.parametrize(("mean", "holds"), [(0.01, True), (0.095, False), (0.5, False)])
 def test_fails(mean, holds):
     assert fails("hard")(found(hard=mean), STEP).holds is holds

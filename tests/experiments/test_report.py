@@ -101,7 +101,7 @@ def test_the_page_says_what_was_run_and_how_to_run_it_again():
         "machine": {"processor": "Abacus", "cores": 3},
         "versions": {"jax": "0.10"},
         "times": ("2026-01-02T03:04:05",),
-        "asked": {"procurl-val": 3, "iid": 5},
+        "asked": 8,
         "finished": 6,
     }
     page = report_html(report_results(facts=facts), ["table.md"])

@@ -155,10 +155,11 @@ def test_off_policy_runs_are_recorded_too(tmp_path):
 def test_a_report_is_made_of_it(tmp_path):
     pytest.importorskip("matplotlib")
     for label in ("procurl-val", "iid"):
-        train(tmp_path / "walk", label, 0)
+        train(tmp_path / "walk", label, 42)
     main(["report", str(tmp_path / "walk")])
     page = (tmp_path / "walk" / "report.html").read_text(encoding="utf-8")
     assert "procurl-val" in page
+    assert "runs are finished" not in page
 
 
 def test_another_experiment_in_the_same_folder_is_refused(tmp_path):

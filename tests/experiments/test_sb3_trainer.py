@@ -33,10 +33,10 @@ def often_evaluated(monkeypatch):
     monkeypatch.setitem(PRESETS, "pointmass-s", often)
 
 
-def trainer(strategy="procurl-val", width=2, test_pool=None):
+def trainer(strategy="procurl-val", width=2, test_pool=None, setting=""):
     experiment = Experiment("pointmass-s", "sb3", 640, n_envs=2, student=describe(SMALL))
     job = Job(experiment, POOL, test_pool, True)
-    return sb3_trainer.make_trainer(job, Batch(Contender(strategy), 0, width))
+    return sb3_trainer.make_trainer(job, Batch(Contender(strategy, setting), 0, width))
 
 
 def carried(checkpoint):
@@ -114,6 +114,18 @@ def test_runs_beside_each_other_do_not_mix():
         assert np.array_equal(part, together.runs[0].weights()[name])
     other = together.runs[1].weights()
     assert not np.array_equal(alone.runs[0].weights()["log_std"], other["log_std"])
+
+
+def test_an_evaluation_sees_the_refresh_of_its_step():
+    training = trainer("procurl-env", setting="n_pos=128,c_rollouts=1", width=1)
+    (run,) = training.runs
+    for _ in range(4):
+        run.advance()
+    teacher = run.callback.teacher
+    assert [m.train_steps for m in run.measured] == [128, 256]
+    assert teacher.refreshed_at == 256
+    assert run.measured[-1].env_steps == 256 + teacher.teacher_steps
+    assert run.measured[0].env_steps > 128
 
 
 def test_what_is_measured():

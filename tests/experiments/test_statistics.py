@@ -1,6 +1,7 @@
 """Statistics over runs: numbers worked by hand, properties, and runs that were not measured."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from procurl.experiments import resampling
 from procurl.experiments.statistics import (
     Estimate,
     area_under_curve,
+    difference_interval,
     iqm,
     iqm_interval,
     mean_interval,
@@ -77,6 +79,29 @@ class TestMean:
         assert covered / 2000 == pytest.approx(0.95, abs=0.015)
 
 
+@pytest.mark.parametrize("confidence", [0, 95])
+@pytest.mark.parametrize(
+    "interval",
+    [
+        mean_interval,
+        iqm_interval,
+        partial(difference_interval, [0.1, 0.2]),
+        partial(probability_of_improvement, [0.1, 0.2]),
+    ],
+)
+def test_a_confidence_out_of_range_is_named(interval, confidence):
+    with pytest.raises(ValueError, match=f"confidence must be .* got {confidence}"):
+        interval([0.5, 0.6], confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    "interval", [iqm_interval, partial(probability_of_improvement, [0.1, 0.2])]
+)
+def test_a_negative_seed_is_named(interval):
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):
+        interval([0.5, 0.6], seed=-1)
+
+
 class TestInterquartileMean:
     def test_by_hand(self):
         """Eight values: the two lowest and the two highest go, (3 + 4 + 5 + 6) / 4."""
@@ -92,7 +117,9 @@ class TestInterquartileMean:
         assert iqm(values) == pytest.approx(stats.trim_mean(values, 0.25))
 
     def test_one_run_and_none(self):
-        assert iqm_interval([0.3]) == pytest.approx((0.3, 0.3, 0.3))
+        assert iqm_interval([0.3]) == pytest.approx((0.3, NAN, NAN), nan_ok=True)
+        assert iqm_interval([[0.3], [0.5]]) == pytest.approx((0.4, NAN, NAN), nan_ok=True)
+        assert not math.isnan(iqm_interval([[0.3], [0.5, 0.6]]).low)
         assert math.isnan(iqm_interval([NAN]).value)
         assert math.isnan(iqm([]))
 
@@ -146,7 +173,8 @@ class TestInterquartileMean:
     @given(scores)
     def test_lies_within_the_values(self, values):
         found = iqm_interval(values, resamples=50)
-        assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
+        if len(values) > 1:
+            assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
         assert min(values) - 1e-9 <= found.value <= max(values) + 1e-9
 
 
@@ -158,7 +186,12 @@ class TestImprovement:
     def test_certain_cases(self):
         assert probability_of_improvement([2, 3], [0, 1]) == pytest.approx((1, 1, 1))
         assert probability_of_improvement([0, 1], [2, 3]) == pytest.approx((0, 0, 0))
-        assert probability_of_improvement([1], [1]) == pytest.approx((0.5, 0.5, 0.5))
+
+    def test_a_single_run_on_either_side_has_no_interval(self):
+        one = probability_of_improvement([1], [1])
+        assert one == pytest.approx((0.5, NAN, NAN), nan_ok=True)
+        assert math.isnan(probability_of_improvement([1, 2, 3], [0]).low)
+        assert not math.isnan(probability_of_improvement([[1], [1, 2]], [[0], [0, 1]]).low)
 
     def test_several_environments_weigh_the_same(self):
         found = probability_of_improvement([[1] * 3, [0] * 50], [[0] * 3, [1] * 50])

@@ -183,6 +183,20 @@ def test_values_are_asked_on_normalised_observations():
     assert not np.allclose(asked[0][0], asked[1][0])  # the statistics have moved on
 
 
+def test_values_are_in_the_rewards_of_the_environment():
+    env = VecNormalize(DummyVecEnv([walk_env] * 2), norm_reward=True)
+    callback = CurriculumCallback(VAL)
+    model = ppo(env)
+    model.learn(192, callback=callback)
+    callback.tell()
+    start = np.array([[0.0, length, 0.0] for length in range(1, 7)])
+    tensor = model.policy.obs_to_tensor(env.normalize_obs(start))[0]
+    values = model.policy.predict_values(tensor).detach().numpy().reshape(-1)
+    scaled = values * np.sqrt(env.ret_rms.var + env.epsilon)
+    assert not np.allclose(scaled, values, rtol=0.1)
+    assert np.allclose(callback.teacher.values.values, scaled, rtol=1e-4)
+
+
 def test_random_starts_are_averaged():
     sizes = []
 

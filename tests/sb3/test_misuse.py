@@ -105,6 +105,18 @@ def test_rollouts_in_the_training_environment():
         evaluate_pool(model, env, LENGTHS)
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_rollouts_in_the_training_environment_wrapped_anew(inside):
+    walk = Walk()
+    env = TaskEnv(walk, LENGTHS)
+    again = TaskEnv(walk, LENGTHS) if inside else env
+    with pytest.raises(ValueError, match="eval_env must be another environment than the model's"):
+        learn(env, ENV, eval_env=again)
+    model = PPO("MlpPolicy", env, device="cpu")
+    with pytest.raises(ValueError, match="env must be another environment than the model's"):
+        evaluate_pool(model, again, LENGTHS)
+
+
 def test_an_eval_env_that_does_not_fit():
     with pytest.raises(ValueError, match="eval_env must have the observation_space of the model"):
         learn(walk_env(), ENV, eval_env=guess_env)

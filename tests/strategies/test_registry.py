@@ -19,7 +19,7 @@ from procurl import (
     register_strategy,
     strategy_names,
 )
-from procurl.settings import describe
+from procurl.settings import describe, listed_settings
 from procurl.strategies import registry
 
 
@@ -64,6 +64,9 @@ def test_budgets_are_in_the_names():
     [
         ("procurl-vall", {}, "'procurl-vall' is not known. Did you mean 'procurl-val'?"),
         ("nonsense", {}, "Known strategies: procurl-val"),
+        ("PLR", {}, "'PLR' is not known. Did you mean 'plr'?"),
+        (["iid"], {}, "is not known. Did you mean 'iid'?"),
+        ("easy", {"bta": 1}, "n_pos, v_min, v_max, measure, budget, epsilon"),
         ("procurl-val", {"bta": 1}, "'bta' is not one of 'procurl-val'. Did you mean 'beta'?"),
         ("procurl-val", {"c_rollouts": 5}, "'c_rollouts' is not one of 'procurl-val'"),
         ("iid", {"beta": 5}, "Its settings: it has none"),
@@ -73,6 +76,17 @@ def test_budgets_are_in_the_names():
 def test_unknown_names_are_answered_with_what_is_near(name, settings, message):
     with pytest.raises(ValueError, match=message.replace("?", r"\?").replace(".", r"\.")):
         make_strategy(name, **settings)
+
+
+@pytest.mark.parametrize("name", strategy_names())
+def test_every_setting_that_is_listed_is_taken(name):
+    listed = listed_settings(make_strategy(name))
+    assert ("epsilon" in listed) == ("beta" in listed and name not in ("plr", "space-alt"))
+    make_strategy(name, **listed)
+
+
+def test_noise_that_is_there_is_listed_as_it_is():
+    assert listed_settings(make_strategy("procurl-val", epsilon=0.2))["epsilon"] == 0.2
 
 
 class LeastPlayedState(NamedTuple):

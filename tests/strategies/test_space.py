@@ -44,6 +44,21 @@ def test_growth_stops_at_the_pool_or_the_cap():
         assert np.count_nonzero(strategy.probabilities(state)) == limit
 
 
+@pytest.mark.parametrize("kappa", [2**31 - 1, 2**31, 2**70])
+def test_a_step_beyond_the_pool_takes_all_of_it(kappa):
+    strategy = SPaCE(kappa=kappa)
+    state = strategy.init(3)
+    for _ in range(3):
+        state = advance(strategy, state, [0.5] * 3)
+    assert strategy.probabilities(state) == pytest.approx([1 / 3] * 3)
+    jax = pytest.importorskip("jax")
+    evidence = Evidence(0, jax.numpy.full(3, 0.5))
+    state = strategy.init(3)
+    for _ in range(3):
+        state = jax.jit(strategy.update)(state, evidence)
+    assert strategy.probabilities(state) == pytest.approx([1 / 3] * 3)
+
+
 def test_negative_means_are_compared_by_size():
     """q' = −1, q = −1.05: ||q| − |q'|| = 0.05 < 0.1·1."""
     strategy = SPaCE(eta=0.1)

@@ -15,6 +15,7 @@ from procurl.experiments.presets import paper_strategy
 from procurl.pool import TaskPool
 from procurl.ppo.settings import PPOSettings, paper_settings
 from procurl.settings import flat_settings, with_settings
+from procurl.strategies import strategy_names
 
 ENGINES = ("jax", "host", "sb3")
 BACKENDS = ("local", "ray")
@@ -74,6 +75,10 @@ class Asked(NamedTuple):
             )
         contenders = [Contender.parse(text) for text in self.strategies]
         for contender in contenders:
+            if "," in contender.strategy and contender.strategy not in strategy_names():
+                raise ValueError(
+                    f"strategy {contender.strategy!r} is not known: separate names by spaces"
+                )
             paper_strategy(self.env, contender.strategy, **contender.settings()).check()
         ppo = ppo_asked(self.env, self.ppo)
         ppo.check()

@@ -4,7 +4,8 @@ Two contenders are compared by the probability of improvement with its 95% boots
 is better where the interval lies above 1/2, and the two are tied where it holds 1/2.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,12 @@ import numpy as np
 from procurl.experiments.curves import Curve
 from procurl.experiments.paper_comparison import ABLATIONS
 from procurl.experiments.paper_pages import Experiments, Made
-from procurl.experiments.statistics import Floats, mean_interval, probability_of_improvement
+from procurl.experiments.statistics import (
+    Estimate,
+    Floats,
+    mean_interval,
+    probability_of_improvement,
+)
 from procurl.experiments.tables import NOTHING, Table, as_csv, as_markdown, short
 
 FAILED = 0.1  # a strategy whose mean is surely below this has failed
@@ -69,7 +75,7 @@ def not_worse(ours: str, theirs: str) -> Callable[[Found, int], Checked]:
     def check(found: Found, step: int) -> Checked:
         chance = probability_of_improvement(values(found, ours, step), values(found, theirs, step))
         evidence = f"{_means(found, step, ours, theirs)}; P(better) {chance}"
-        return Checked(chance.high >= 0.5, evidence)
+        return Checked(_unless([chance.high < 0.5], [chance]), evidence)
 
     return check
 
@@ -83,7 +89,8 @@ def matches_all(ours: str) -> Callable[[Found, int], Checked]:
             name: probability_of_improvement(mine, values(found, name, step)) for name in BASELINES
         }
         told = "; ".join(f"better than {name} with P {chance}" for name, chance in chances.items())
-        return Checked(all(chance.high >= 0.5 for chance in chances.values()), told)
+        behind = [chance.high < 0.5 for chance in chances.values()]
+        return Checked(_unless(behind, chances.values()), told)
 
     return check
 
@@ -108,9 +115,9 @@ def best_or_tied(which: str, env: str) -> Callable[[Found, int], Checked]:
             row.label: probability_of_improvement(values(found, row.contender, step), plain)
             for row in others
         }
-        ahead = [label for label, chance in chances.items() if chance.low > 0.5]
+        ahead = [chance.low > 0.5 for chance in chances.values()]
         told = "; ".join(f"{label} better with P {chance}" for label, chance in chances.items())
-        return Checked(not ahead, told)
+        return Checked(_unless(ahead, chances.values()), told)
 
     return check
 
@@ -219,6 +226,13 @@ def claims_page(runs: Experiments, out: Path) -> Made:
         "improvement holds 1/2."
     )
     return Made("\n".join([as_markdown(table), f"{sentence} {rules}\n"]), sentence)
+
+
+def _unless(against: Iterable[bool], chances: Iterable[Estimate]) -> bool | None:
+    """False where something is against it, None where a chance without an interval might be."""
+    if any(against):
+        return False
+    return None if any(math.isnan(chance.low) for chance in chances) else True
 
 
 def _means(found: Found, step: int, *names: str) -> str:

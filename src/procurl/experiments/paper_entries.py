@@ -291,9 +291,11 @@ def entries_named(names: Sequence[str]) -> list[Entry]:
     """The entries of these names, `all` for every one; raises on an unknown name."""
     for name in names:
         if name not in ENTRIES and name != ALL:
+            longer = ", ".join(entry for entry in ENTRIES if name and entry.startswith(name))
+            hint = suggest(name, [*ENTRIES, ALL])
+            near = f" Names that begin with it: {longer}." if longer else hint
             raise ValueError(
-                f"the paper has nothing of the name {name!r}.{suggest(name, [*ENTRIES, ALL])} "
-                "`procurl paper` lists the names"
+                f"the paper has nothing of the name {name!r}.{near} `procurl paper` lists the names"
             )
     return [entry for entry in ENTRIES.values() if ALL in names or entry.name in names]
 

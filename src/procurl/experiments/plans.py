@@ -140,7 +140,7 @@ def costly_first(batches: Sequence[Batch], cost: Callable[[Contender], float]) -
 
 
 def read_settings(text: str, owner: str) -> dict[str, Any]:
-    """Settings written as `key=value,key=value`; numbers, true, false and none are taken as such.
+    """Settings written as `NAME=VALUE,NAME=VALUE`; numbers, true, false and none are taken as such.
 
     >>> read_settings("beta=10,v_max=none", "procurl-val")
     {'beta': 10, 'v_max': None}
@@ -149,7 +149,7 @@ def read_settings(text: str, owner: str) -> dict[str, Any]:
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")
         if not equals or not name or not value:
-            raise ValueError(f"{owner}: {part!r} is no setting; write key=value,key=value")
+            raise ValueError(f"{owner}: {part!r} is no setting; write NAME=VALUE")
         given[name] = _value(value)
     return given
 

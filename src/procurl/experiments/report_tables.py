@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-import numpy as np
-
 from procurl.experiments.curves import Curve, by_label
 from procurl.experiments.statistics import (
     Estimate,
@@ -104,8 +102,6 @@ def _chances(final: Mapping[str, Floats]) -> dict[tuple[str, str], Estimate]:
     for i, one in enumerate(labels):
         for other in labels[i + 1 :]:
             chance = probability_of_improvement(final[one], final[other])
-            if min(np.isfinite(final[side]).sum() for side in (one, other)) < 2:
-                chance = chance._replace(low=math.nan, high=math.nan)
             found[one, other] = chance
             found[other, one] = Estimate(1 - chance.value, 1 - chance.high, 1 - chance.low)
     return found

@@ -1,5 +1,6 @@
 """The report's words: what was run, what came of it and how to run it again, as HTML."""
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -54,7 +55,7 @@ def lead(rows: Sequence[Standing], found: Sequence[Curve]) -> str:
     curve = by_label(found)
     step = best.steps[-1]
     chance = probability_of_improvement(curve[best.label].at(step), curve[other.label].at(step))
-    if min(best.runs, other.runs) < 2 or chance.value != chance.value:
+    if math.isnan(chance.low):
         return text
     return (
         f"{text} A run of it does better than a run of {_strong(other.label)} "
@@ -88,14 +89,12 @@ def facts(results: Results) -> str:
 def notices(results: Results, rows: Sequence[Standing]) -> str:
     """What a reader must know before trusting a number."""
     said = []
-    asked = results.facts.get("asked")
-    if isinstance(asked, Mapping):
-        total, finished = sum(asked.values()), int(results.facts.get("finished", 0))
-        if finished < total:
-            said.append(
-                f"{finished:,} of {total:,} runs are finished; the others count as far as "
-                "they have come."
-            )
+    asked, finished = int(results.facts.get("asked", 0)), int(results.facts.get("finished", 0))
+    if finished < asked:
+        said.append(
+            f"{finished:,} of {asked:,} runs are finished; the others count as far as "
+            "they have come."
+        )
     unseen = sum(1 for run in results.runs if not results.evaluations.get(run))
     if unseen:
         said.append(f"{_runs(unseen)} of {len(results.runs):,} have no evaluation yet.")

@@ -113,6 +113,7 @@ class SB3Run:
         restore_random_state(self._random)
         try:
             self.model.learn(self.ppo.n_steps, self.callback, reset_num_timesteps=False)
+            self.callback.tell()  # now, so that evaluations see it
         except ValueError:  # so PyTorch says that a distribution has no finite parameters
             if _all_finite(self.weights()):
                 raise

@@ -98,6 +98,7 @@ def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval
     """
     from scipy.special import stdtrit
 
+    _check_confidence(confidence)
     sample = _measured(values)
     n = len(sample)
     if n < 2:
@@ -116,6 +117,7 @@ def difference_interval(
     """
     from scipy.stats import ttest_ind
 
+    _check_confidence(confidence)
     mine, other = _measured(ours), _measured(theirs)
     if len(mine) < 2 or len(other) < 2:
         return Estimate(math.nan, math.nan, math.nan)
@@ -156,6 +158,8 @@ def iqm_interval(
 ) -> Estimate:
     """Interquartile mean over all runs with a stratified bootstrap interval (percentiles).
 
+    Where no environment has two runs, there is nothing to draw anew and no interval.
+
     Args:
         strata: the values of one environment's runs, or a list with those of each environment. Runs
             are drawn anew within their environment, and the mean is taken over all together.
@@ -168,6 +172,8 @@ def iqm_interval(
     together = np.concatenate(samples)
     if not len(together):
         return Estimate(math.nan, math.nan, math.nan)
+    if max(len(sample) for sample in samples) < 2:
+        return Estimate(iqm(together), math.nan, math.nan)
     levels = np.unique(together)
     drawn = []
     for count in portions(resamples, len(together)):
@@ -187,7 +193,8 @@ def probability_of_improvement(
     """The chance that a run of ours does better than a run of theirs, a tie counting half.
 
     With several environments it is the mean over them. The interval is a bootstrap in which the
-    runs of both sides are drawn anew within each environment.
+    runs of both sides are drawn anew within each environment. A single run tells nothing of how
+    runs vary: there is no interval unless both sides have two runs in some environment.
 
     >>> probability_of_improvement([1.0, 2.0], [0.0, 1.0]).value
     0.875
@@ -213,6 +220,8 @@ def probability_of_improvement(
             for count in portions(resamples, len(levels))
         ]
         drawn += np.concatenate(found) / len(pairs)
+    if max(min(len(mine), len(other)) for mine, other in pairs) < 2:
+        return Estimate(float(value), math.nan, math.nan)
     return _estimate(float(value), drawn, confidence)
 
 
@@ -316,8 +325,13 @@ def _middle(share: Any) -> Any:
 
 def _generator(resamples: int, confidence: float, seed: int) -> np.random.Generator:
     require_whole("resamples", resamples, at_least=1)
-    require_number("confidence", confidence, above=0.0, at_most=1.0)
+    require_whole("seed", seed, at_least=0)
+    _check_confidence(confidence)
     return np.random.default_rng(seed)
+
+
+def _check_confidence(confidence: float) -> None:
+    require_number("confidence", confidence, above=0.0, at_most=1.0)
 
 
 def _estimate(value: float, drawn: Floats, confidence: float) -> Estimate:

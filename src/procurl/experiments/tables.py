@@ -83,7 +83,7 @@ def standings(
                 len(curve.seeds),
                 shown,
                 tuple(mean_interval(curve.at(step)) for step in shown),
-                _iqm(curve.at(last)),
+                iqm_interval(curve.at(last)),
                 _improvement(curve, base, last),
                 mean_interval(area_under_curve(until.steps, until.performance)),
                 None if threshold is None else reached(until.steps, until.performance, threshold),
@@ -223,12 +223,6 @@ def as_csv(table: Table) -> str:
     writer.writerow(table.head)
     writer.writerows(table.rows)
     return file.getvalue()
-
-
-def _iqm(values: Floats) -> Estimate:
-    """With its interval, which a single run does not have."""
-    estimate = iqm_interval(values)
-    return estimate if _counted(values) > 1 else estimate._replace(low=math.nan, high=math.nan)
 
 
 def _improvement(curve: Curve, base: Curve | None, step: int) -> Estimate | None:

@@ -148,6 +148,12 @@ class CurriculumCallback(BaseCallback):
         if self.picks is not None:
             self.picks += tasks
 
+    def tell(self) -> None:
+        """Tell the strategy what is new, where due; otherwise it is told at the next rollout."""
+        if self.teacher.due(self.num_timesteps):
+            self.teacher.refresh(self.num_timesteps)
+            self._log()
+
     def _on_training_start(self) -> None:
         before, env = self._teacher, self.training_env
         if before is not None and self.num_timesteps < before.curriculum.step:
@@ -239,9 +245,7 @@ class CurriculumCallback(BaseCallback):
     def _round(self) -> None:
         """Tell the strategy what is new, where due, and hand out the next tasks."""
         self.collect()
-        if self.teacher.due(self.num_timesteps):
-            self.teacher.refresh(self.num_timesteps)
-            self._log()
+        self.tell()
         self.teacher.push(self.num_timesteps)
 
     def _log(self) -> None:

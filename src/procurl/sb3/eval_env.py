@@ -80,6 +80,21 @@ def seen_alike(env: VecEnv, training: VecEnv | None) -> VecEnv:
     return env
 
 
+def share_environments(one: VecEnv, other: VecEnv | None) -> bool:
+    """Whether a step in one of the two is a step in the other."""
+    if other is None:
+        return False
+    return not _environments(one).isdisjoint(_environments(other))
+
+
+def _environments(env: VecEnv) -> set[int]:
+    """Ids of the innermost environments, or of the vector environment if they are elsewhere."""
+    inside = env.unwrapped
+    if isinstance(inside, DummyVecEnv):
+        return {id(own.unwrapped) for own in inside.envs}
+    return {id(inside)}
+
+
 def require_same_spaces(env: VecEnv, training: Any, argument: str = "eval_env") -> None:
     """Raise where a policy trained in `training` could not act in `env`.
 

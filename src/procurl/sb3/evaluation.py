@@ -12,7 +12,13 @@ from procurl.checks import require_whole
 from procurl.envs.task_env import TaskEnv
 from procurl.pool import TaskPool
 from procurl.sb3.episodes import play
-from procurl.sb3.eval_env import Given, require_same_spaces, seen_alike, vec_env_of
+from procurl.sb3.eval_env import (
+    Given,
+    require_same_spaces,
+    seen_alike,
+    share_environments,
+    vec_env_of,
+)
 from procurl.sb3.workers import Workers
 
 
@@ -56,7 +62,7 @@ def evaluate_pool(
     require_whole("episodes", episodes, at_least=1)
     training = model.get_env()
     played_in = seen_alike(with_tasks(env, pool, "env"), training)
-    if training is not None and played_in.unwrapped is training.unwrapped:
+    if share_environments(played_in, training):
         raise ValueError(
             "env must be another environment than the model's: "
             "evaluations would break off the training episodes"

@@ -1,5 +1,6 @@
 """The running statistics of `VecNormalize` as arrays, and back."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,15 @@ def restore_statistics(env: VecEnv, saved: Arrays) -> None:
     for name, own in running.items():
         own.mean, own.var = saved[f"{name}/mean"], saved[f"{name}/var"]
         own.count = float(saved[f"{name}/count"])
+
+
+def reward_scale(env: VecEnv) -> float:
+    """By how much `VecNormalize` divides rewards now; 1 where nothing does."""
+    return math.prod(
+        math.sqrt(float(wrapper.ret_rms.var) + wrapper.epsilon)
+        for wrapper in wrappers_of(env)
+        if isinstance(wrapper, VecNormalize) and wrapper.norm_reward
+    )
 
 
 def _running(env: VecEnv) -> dict[str, RunningMeanStd]:

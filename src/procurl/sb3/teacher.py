@@ -13,11 +13,18 @@ from procurl.checks import require_whole
 from procurl.curriculum import Curriculum
 from procurl.evidence import Evidence
 from procurl.sb3.critic import ValueFunction, critic_of
-from procurl.sb3.eval_env import Given, built_again, require_same_spaces, seen_alike
+from procurl.sb3.eval_env import (
+    Given,
+    built_again,
+    require_same_spaces,
+    seen_alike,
+    share_environments,
+)
 from procurl.sb3.evaluation import with_tasks
 from procurl.sb3.observations import view_of
 from procurl.sb3.scores import EpisodeScores
 from procurl.sb3.seeds import seed_of
+from procurl.sb3.statistics import reward_scale
 from procurl.sb3.student import PoolValues, roll_out
 from procurl.sb3.workers import Ids, Workers
 from procurl.strategies.strategy import Strategy
@@ -125,10 +132,10 @@ class Teacher:
         self.workers.push(self.curriculum.next(b * (steps + 1)).reshape(b, steps + 1))
 
     def due(self, step: int) -> bool:
-        """Whether the strategy is to be told what is new; never before the first update."""
+        """Whether the strategy is to be told what is new: after an update, once at a step."""
         if not self.strategy.uses or getattr(self.model, "_n_updates", 1) == 0:
             return False
-        waited = step - self.refreshed_at >= (self.settings.refresh_every or 0)
+        waited = step - self.refreshed_at >= (self.settings.refresh_every or 1)
         due = self.strategy.due(step, self.refreshed_at, self.teacher_steps)
         return waited and bool(due)
 
@@ -166,7 +173,7 @@ class Teacher:
         return found
 
     def _pool_values(self, n: int) -> PoolValues | None:
-        value_fn = self.settings.value_fn or critic_of(self.model)
+        value_fn = self.settings.value_fn or self._critic()
         if value_fn is None:
             if "values" not in self.strategy.needs:
                 return None
@@ -178,6 +185,13 @@ class Teacher:
         view_of(self.workers.env)  # raises where a wrapper is not known
         settings = self.settings
         return PoolValues(value_fn, n, settings.reset_samples, settings.tasks_per_refresh)
+
+    def _critic(self) -> ValueFunction | None:
+        """The model's own, in the rewards of the environments."""
+        critic, env = critic_of(self.model), self.workers.env
+        if critic is None:
+            return None
+        return lambda seen: np.asarray(critic(seen)) * reward_scale(env)
 
     def _episode_scores(self, n: int) -> EpisodeScores:
         if not hasattr(self.model, "rollout_buffer"):
@@ -196,7 +210,7 @@ class Teacher:
 
 def second_workers(env: VecEnv, training: Workers) -> Workers:
     """`env` for rollouts or evaluations beside training; raises where it does not fit."""
-    if env.unwrapped is training.env.unwrapped:
+    if share_environments(env, training.env):
         raise ValueError(
             "eval_env must be another environment than the model's: "
             "its training episodes would be broken off"

@@ -89,15 +89,13 @@ class ProCuRL(SuccessSoftmax):
                     f"such as RolloutSuccess, not {type(self.success).__name__}"
                 )
             require_number("p_star.fraction", self.p_star.fraction, above=0.0, at_most=1.0)
-        elif np.ndim(self.p_star) == 0:
+        elif not isinstance(self.p_star, list | tuple) and np.ndim(self.p_star) == 0:
             require_number("p_star", self.p_star, at_least=0.0, at_most=1.0)
-        else:
-            per_task = np.asarray(self.p_star, dtype=float)
-            if per_task.ndim != 1 or not ((per_task >= 0.0) & (per_task <= 1.0)).all():
-                raise ValueError(
-                    "p_star must be a number from 0 to 1, one such number per task, or "
-                    f"TopRollouts(), got {self.p_star!r}"
-                )
+        elif not _are_probabilities(self.p_star):
+            raise ValueError(
+                "p_star must be a number from 0 to 1, one such number per task, or "
+                f"TopRollouts(), got {self.p_star!r}"
+            )
 
     def bind(self, pool: TaskPool) -> Self:
         bound = super().bind(pool)
@@ -109,3 +107,12 @@ class ProCuRL(SuccessSoftmax):
                 f"{len(pool)}"
             )
         return replace(bound, p_star=np.asarray(self.p_star, dtype=float))
+
+
+def _are_probabilities(given: Array) -> bool:
+    """Whether `given` is a list of numbers from 0 to 1."""
+    try:
+        array = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return array.ndim == 1 and bool(((array >= 0.0) & (array <= 1.0)).all())

@@ -49,7 +49,7 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
     ProCuRL(success=CriticSuccess(v_min=0.0, v_max=60.0, n_pos=None), beta=10.0, gamma1=1.0,
             gamma2=1.0, p_star=1.0, floor=0.0)
     """
-    if name not in _DEFAULTS:
+    if name not in strategy_names():
         raise ValueError(
             f"strategy {name!r} is not known.{suggest(name, _DEFAULTS)} "
             f"Known strategies: {', '.join(_DEFAULTS)}"
@@ -60,7 +60,9 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
 
 
 def register_strategy(name: str, default: Callable[[], Any]) -> None:
-    """Let `make_strategy` and the command line know a strategy of your own.
+    """Let `make_strategy` know a strategy of your own, in this process.
+
+    The command line knows it where a script that registers it runs `procurl.cli.main`.
 
     Args:
         name: a name that is not taken.

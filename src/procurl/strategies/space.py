@@ -65,7 +65,8 @@ class SPaCE(Strategy):
         still = state.started & (change < self.eta * xp.abs(state.mean))
         n = values.shape[0]
         limit = n if self.max_size is None else min(n, self.max_size)
-        size = xp.where(still, xp.minimum(state.size + self.kappa, limit), state.size)
+        grown = state.size + min(n, self.kappa)  # which fits into the size's type
+        size = xp.where(still, xp.minimum(grown, limit), state.size)
         return SPaCEState(
             values=values,
             chosen=largest(values - state.values, size),

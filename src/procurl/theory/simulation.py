@@ -57,6 +57,8 @@ def simulate(
         refresh: episodes between two looks of the teacher at the learner.
     """
     learner.check()
+    if not hasattr(seeds, "__len__"):
+        raise TypeError(f"seeds must be one integer per learner, such as range(3), got {seeds!r}")
     require_whole("the number of seeds", len(seeds), at_least=1)
     require_whole("episodes", episodes, at_least=1)
     require_whole("refresh", refresh, at_least=1)
@@ -127,6 +129,8 @@ class _EpisodeLog(NamedTuple):
 def _per_seed(p: ArrayLike, p_star: ArrayLike, seeds: int) -> tuple[Floats, Floats]:
     """(p, p*) as arrays `[seeds, n]`."""
     given = np.atleast_1d(np.asarray(p, dtype=float))
+    if given.size == 0:
+        raise ValueError("p is empty: there must be at least one task")
     try:
         rows = np.broadcast_to(given, (seeds, given.shape[-1]))
         return rows, np.broadcast_to(np.asarray(p_star, dtype=float), rows.shape)
