@@ -190,6 +190,7 @@ def test_a_wrapper_that_keeps_the_task_to_itself():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
         ({"reset_samples": 0}, "reset_samples must be an integer of at least 1, got 0"),
         ({"refresh_every": 0}, "refresh_every must be an integer of at least 1, got 0"),
         ({"tasks_per_refresh": -1}, "tasks_per_refresh must be an integer of at least 1, got -1"),

@@ -381,7 +381,7 @@ def _refuse_another(folder: Path, there: Experiment, wanted: Experiment) -> None
         told = conflicts.get("env") or "; ".join(conflicts.values())
         raise ValueError(
             f"{folder} holds another experiment: {told}. "
-            "Name another directory with --out, or ask for the same"
+            "Name another directory (on the command line with --out), or ask for the same"
         )
 
 

@@ -116,8 +116,8 @@ class Runs:
         self.teacher = Teacher(
             len(self.contexts), self.n_envs, frozenset(first.uses), first.rollout_plan()
         )
-        self._strategies = _stacked(self.strategies)
-        self._ppo = _stacked(self.ppo)
+        self._strategies = _stacked("strategies", self.strategies)
+        self._ppo = _stacked("ppo", self.ppo)
         self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
         self._contexts = jnp.asarray(self.contexts)
         n = len(self.contexts)
@@ -317,8 +317,14 @@ def positions_of(among: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
     return np.asarray([place[int(task)] for task in wanted], dtype=np.int64)
 
 
-def _stacked(trees: Sequence[Any]) -> Any:
+def _stacked(argument: str, trees: Sequence[Any]) -> Any:
     """Settings of all runs as one tree of arrays [w, …] in single precision."""
+    shapes = [tuple(map(np.shape, jax.tree.leaves(tree))) for tree in trees]
+    if len({*zip(map(jax.tree.structure, trees), shapes, strict=True)}) > 1:
+        raise ValueError(
+            f"{argument} of one batch may differ in decimal numbers alone, such as β or a learning "
+            f"rate: runs that are compiled apart belong in batches of their own, got {trees!r}"
+        )
 
     def stack(*leaves: Any) -> Array:
         array = np.stack([np.asarray(leaf) for leaf in leaves])

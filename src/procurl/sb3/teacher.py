@@ -51,6 +51,8 @@ class TeacherSettings:
                 f"strategy must be a Strategy, as of make_strategy, got {self.strategy!r}"
             )
         self.strategy.check()
+        if self.seed is not None:
+            require_whole("seed", self.seed, at_least=0)
         if self.value_fn is not None and not callable(self.value_fn):
             raise TypeError(f"value_fn must be a function of observations, got {self.value_fn!r}")
         require_whole("reset_samples", self.reset_samples, at_least=1)
