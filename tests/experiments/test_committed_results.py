@@ -62,6 +62,7 @@ def test_means_on_pointmass_are_the_papers_or_explained(records):
         ("ballcatching-val", ("procurl-val:v_min=16,v_max=42",), 10),
         ("ballcatching-out", ("procurl-out:v_min=26,v_max=60",), 10),
         ("antgoal", ("iid", "procurl-env", "procurl-val"), 5),
+        ("antgoal", ("procurl-out",), 2),
     ],
 )
 def test_enough_seeds_came_to_the_end(name, contenders, seeds, records):
@@ -70,7 +71,7 @@ def test_enough_seeds_came_to_the_end(name, contenders, seeds, records):
     assert min(finished.values()) >= seeds, finished
 
 
-@pytest.mark.parametrize("name", ["procurl-env", "procurl-val"])
+@pytest.mark.parametrize("name", ["procurl-env", "procurl-val", "procurl-out"])
 def test_a_curriculum_teaches_ants_sooner(name, records):
     curves = records["antgoal"].curves
     for step in (1_750_000, 2_000_000, 2_500_000, 3_000_000, 3_500_000):
