@@ -156,6 +156,19 @@ def test_probabilities_that_are_none_are_refused(given):
         curriculum.next()
 
 
+@dataclass(frozen=True)
+class Named(IID):
+    """Has a setting that is called as the success estimates of the strategies here."""
+
+    success: float = 0.5
+
+
+def test_a_setting_of_ones_own_may_have_any_name():
+    curriculum = Curriculum(Named(), TaskPool.from_seeds(3))
+    curriculum.observe(Evidence(1, values=[9.0, 30.0, 200.0]))
+    assert curriculum.step == 1
+
+
 @pytest.mark.parametrize(
     ("name", "field"), [("procurl-val", "values"), ("procurl-env", "rollout_success")]
 )

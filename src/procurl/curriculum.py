@@ -13,6 +13,7 @@ from procurl.evidence import Evidence
 from procurl.pool import TaskPool
 from procurl.settings import describe
 from procurl.strategies.strategy import Strategy
+from procurl.success import Success
 
 Ids = NDArray[np.int64]
 COUNTS = ("wins", "losses", "played")
@@ -158,10 +159,12 @@ class Curriculum:
         """Say once where most of the pool lies far outside of `v_min` to `v_max`."""
         success: Any = getattr(self.strategy, "success", None)
         success = getattr(success, "success", success)  # inside of noise
+        if not self._bounds_fit or not isinstance(success, Success):
+            return
         low, high = getattr(success, "v_min", None), getattr(success, "v_max", None)
-        rolled_out = success is not None and "rollout_success" in success.needs
+        rolled_out = "rollout_success" in success.needs
         seen = evidence.rollout_success if rolled_out else evidence.values
-        if not self._bounds_fit or low is None or high is None or seen is None:
+        if low is None or high is None or seen is None:
             return
         middle, span = float(np.median(seen)), high - low
         self._bounds_fit = low - span <= middle <= high + span

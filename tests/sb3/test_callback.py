@@ -183,6 +183,22 @@ def test_values_are_asked_on_normalised_observations():
     assert not np.allclose(asked[0][0], asked[1][0])  # the statistics have moved on
 
 
+def test_a_strategy_is_told_once_at_a_step():
+    asked = []
+
+    def value_fn(observations):
+        asked.append(len(observations))
+        return np.zeros(len(observations))
+
+    callback = CurriculumCallback(VAL, value_fn=value_fn)
+    ppo(DummyVecEnv([walk_env])).learn(64, callback=callback)
+    before = len(asked)
+    callback.tell()
+    callback.tell()
+    assert len(asked) == before + 1
+    assert callback.teacher.refreshed_at == 64
+
+
 def test_values_are_in_the_rewards_of_the_environment():
     env = VecNormalize(DummyVecEnv([walk_env] * 2), norm_reward=True)
     callback = CurriculumCallback(VAL)

@@ -1,11 +1,16 @@
 """What to run: an experiment of one environment, cut into batches of runs of fixed width."""
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 from procurl.checks import require_whole
 from procurl.pool import TaskPool
+
+NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
+HASHES = {"pool_hash": "training pool", "test_hash": "test pool"}
+HASH_DIGITS = 8  # enough to tell two pools apart
 
 
 class Contender(NamedTuple):
@@ -65,6 +70,11 @@ class Experiment:
     eval_every: int | None = None
     eval_episodes: int | None = None
 
+    @property
+    def one_by_one(self) -> bool:
+        """Whether a user records runs of any seeds as they come, and asks for no others."""
+        return "algorithm" in (self.student or {})
+
     def check(self) -> None:
         """Raise on a number out of range."""
         for name in ("steps", "n_envs", "width"):
@@ -72,6 +82,28 @@ class Experiment:
         for name in ("eval_every", "eval_episodes"):
             if getattr(self, name) is not None:
                 require_whole(name, getattr(self, name), at_least=1)
+
+
+def differences(there: Experiment, wanted: Experiment) -> str:
+    """In what an experiment is another one than wanted, in a few words; empty where it is not."""
+    asked = json.loads(json.dumps(asdict(wanted)))
+    found = {
+        name: _difference(name, value, asked[name])
+        for name, value in asdict(there).items()
+        if value != asked[name] and name not in NOT_COMPARED
+    }
+    # With another environment nearly all else differs, too.
+    return found.get("env") or "; ".join(found.values())
+
+
+def _difference(name: str, there: Any, asked: Any) -> str:
+    if name in HASHES:
+        ours, theirs = (text[:HASH_DIGITS] if text else "none" for text in (there, asked))
+        return f"its {HASHES[name]} is another (hash {ours}, not {theirs})"
+    if isinstance(there, dict) and isinstance(asked, dict):
+        names = [key for key in there | asked if there.get(key) != asked.get(key)]
+        there, asked = ({key: of[key] for key in names if key in of} for of in (there, asked))
+    return f"{name} is {there!r}, not {asked!r}"
 
 
 class Batch(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from procurl.experiments.machine import machine, versions
 from procurl.experiments.packing import pack_pool, unpack_pool
-from procurl.experiments.plans import Contender, Experiment, Request
+from procurl.experiments.plans import Contender, Experiment, Request, differences
 from procurl.experiments.records import Row
 from procurl.experiments.results import Measured, Results, RunId
 from procurl.experiments.store_columns import (
@@ -43,9 +43,6 @@ from procurl.experiments.store_rows import (
 from procurl.pool import TaskPool
 
 FILE = "results.sqlite"
-NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
-HASHES = {"pool_hash": "training pool", "test_hash": "test pool"}
-HASH_DIGITS = 8  # enough to tell two pools apart
 
 
 class Store:
@@ -275,9 +272,8 @@ class Store:
             commands = counted_rows(self._db, self.path, "commands")
             asked = self.request.seeds
             finished = [r for r in self.finished() if r.seed < asked.get(r.label, 0)]
-            # A user's own runs come one by one with any seeds; none is missing between them.
-            own = "algorithm" in (self.experiment.student or {})
-            total = len(self._known()) if own else sum(asked.values())
+            one_by_one = self.experiment.one_by_one
+            total = len(self._known()) if one_by_one else sum(asked.values())
         latest = commands[-1] if commands else (0, "", "", "{}", "{}")
         return {
             "command": latest[2],
@@ -348,7 +344,11 @@ def open_experiment(
         create_file(path, facts)
     store = Store(folder, connect_to_write(path))
     try:
-        _refuse_another(folder, store.experiment, wanted)
+        if told := differences(store.experiment, wanted):
+            raise ValueError(
+                f"{folder} holds another experiment: {told}. "
+                "Name another directory (on the command line with --out), or ask for the same"
+            )
         with store.together():
             time = datetime.now().astimezone().isoformat(timespec="seconds")
             told = " ".join(sys.argv) if command is None else command
@@ -367,33 +367,6 @@ def read_store(folder: Path) -> Store:
     if not path.exists():
         raise ValueError(f"{folder} holds no experiment: there is no {FILE} in it")
     return Store(folder, connect_to_read(path))
-
-
-def _refuse_another(folder: Path, there: Experiment, wanted: Experiment) -> None:
-    asked = json.loads(json.dumps(asdict(wanted)))
-    conflicts = {
-        name: _difference(name, value, asked[name])
-        for name, value in asdict(there).items()
-        if value != asked[name] and name not in NOT_COMPARED
-    }
-    if conflicts:
-        # With another environment nearly all else differs, too.
-        told = conflicts.get("env") or "; ".join(conflicts.values())
-        raise ValueError(
-            f"{folder} holds another experiment: {told}. "
-            "Name another directory (on the command line with --out), or ask for the same"
-        )
-
-
-def _difference(name: str, there: Any, asked: Any) -> str:
-    """What of an experiment is not as asked, in a few words."""
-    if name in HASHES:
-        ours, theirs = (text[:HASH_DIGITS] if text else "none" for text in (there, asked))
-        return f"its {HASHES[name]} is another (hash {ours}, not {theirs})"
-    if isinstance(there, dict) and isinstance(asked, dict):
-        names = [key for key in there | asked if there.get(key) != asked.get(key)]
-        there, asked = ({key: of[key] for key in names if key in of} for of in (there, asked))
-    return f"{name} is {there!r}, not {asked!r}"
 
 
 def _read_detail(folder: Path, run: RunId) -> list[Measured]:

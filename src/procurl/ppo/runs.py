@@ -319,12 +319,14 @@ def positions_of(among: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
 
 def _stacked(argument: str, trees: Sequence[Any]) -> Any:
     """Settings of all runs as one tree of arrays [w, …] in single precision."""
-    shapes = [tuple(map(np.shape, jax.tree.leaves(tree))) for tree in trees]
-    if len({*zip(map(jax.tree.structure, trees), shapes, strict=True)}) > 1:
-        raise ValueError(
-            f"{argument} of one batch may differ in decimal numbers alone, such as β or a learning "
-            f"rate: runs that are compiled apart belong in batches of their own, got {trees!r}"
-        )
+    kinds = [(jax.tree.structure(tree), *map(np.shape, jax.tree.leaves(tree))) for tree in trees]
+    for tree, kind in zip(trees, kinds, strict=True):
+        if kind != kinds[0]:
+            raise ValueError(
+                f"{argument} of one batch may differ in decimal numbers alone, such as β or a "
+                "learning rate: runs that are compiled apart belong in batches of their own, got "
+                f"{trees[0]!r} and {tree!r}"
+            )
 
     def stack(*leaves: Any) -> Array:
         array = np.stack([np.asarray(leaf) for leaf in leaves])
