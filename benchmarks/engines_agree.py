@@ -19,10 +19,10 @@ import numpy as np
 
 from procurl import TaskPool
 from procurl.envs import make_array_env
-from procurl.experiments.asked import Asked
+from procurl.experiments.analysis.statistics import difference_interval
 from procurl.experiments.compare import compare
-from procurl.experiments.statistics import difference_interval
-from procurl.experiments.store import read_store
+from procurl.experiments.request import Asked
+from procurl.records.store import read_store
 
 STRATEGIES = ["iid", "procurl-val"]
 ENGINES = ("jax", "sb3")

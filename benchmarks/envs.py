@@ -32,7 +32,7 @@ from jax import lax
 
 from procurl.envs import GymEnv, GymVectorEnv, make_array_env, make_host_env
 from procurl.envs.array_env import ArrayEnv
-from procurl.envs.mujoco_threads import thread_count
+from procurl.envs.mujoco.threads import thread_count
 from usual_envs import UsualKarel, UsualPointMass
 from usual_mujoco import UsualAntGoal, UsualBallCatching
 

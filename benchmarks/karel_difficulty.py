@@ -12,11 +12,11 @@ import time
 
 import numpy as np
 
-from procurl.envs.karel import Karel
-from procurl.envs.karel_generator import DIFFICULTIES, KarelDifficulty, generate_karel_tasks
+from procurl.envs.karel.dynamics import Karel
+from procurl.envs.karel.generator import DIFFICULTIES, KarelDifficulty, generate_karel_tasks
 from procurl.experiments.presets import paper_strategy
+from procurl.ppo.learning.settings import paper_settings
 from procurl.ppo.runs import Runs
-from procurl.ppo.settings import paper_settings
 
 CANDIDATES = DIFFICULTIES | {
     "to 6, a": KarelDifficulty(4, 2, kept=(0.3, 0.3, 0.3, 0.5, 1, 1)),

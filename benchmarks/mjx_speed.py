@@ -22,10 +22,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from procurl.envs import ant_goal_host, ball_catching_host
+from procurl.envs.ant_goal import host as ant_goal_host
+from procurl.envs.ant_goal.mjx import MjxAntGoal, MjxAntState
 from procurl.envs.array_env import ArrayEnv
-from procurl.envs.mjx_ant_goal import MjxAntGoal, MjxAntState
-from procurl.envs.mjx_ball_catching import MjxBallCatching, MjxBallState
+from procurl.envs.ball_catching import host as ball_catching_host
+from procurl.envs.ball_catching.mjx import MjxBallCatching, MjxBallState
 
 ACTIONS = 20  # of a round
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from procurl.experiments.figures import COLOURS
+from procurl.experiments.analysis.figures import COLORS
 
 Points = dict[int, list[float]]  # performance of every seed by step
 
@@ -38,13 +38,13 @@ def main() -> None:
     for axes, (env, by_strategy) in zip(
         figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True
     ):
-        for colour, (strategy, points) in zip(COLOURS, by_strategy.items(), strict=False):
+        for color, (strategy, points) in zip(COLORS, by_strategy.items(), strict=False):
             steps = np.array(sorted(points)) / 1e6
             runs = [np.asarray(points[step]) for step in sorted(points)]
             mean = np.array([values.mean() for values in runs])
             error = np.array([values.std(ddof=1) / np.sqrt(len(values)) for values in runs])
-            axes.plot(steps, mean, color=colour, label=f"{strategy}, {len(runs[0])} runs")
-            axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
+            axes.plot(steps, mean, color=color, label=f"{strategy}, {len(runs[0])} runs")
+            axes.fill_between(steps, mean - error, mean + error, color=color, alpha=0.2, lw=0)
         axes.set(title=env, xlabel="training steps (millions)", ylabel="mean return over the pool")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)

@@ -20,12 +20,12 @@ from pathlib import Path
 
 import jax
 
-from procurl.archive import read_archive, write_archive
 from procurl.envs.registry import make_array_env
 from procurl.experiments.presets import paper_strategy, preset
+from procurl.internals.archive import read_archive, write_archive
 from procurl.ppo.checkpoints import checkpoint_of, restore
+from procurl.ppo.learning.settings import paper_settings
 from procurl.ppo.runs import Runs
-from procurl.ppo.settings import paper_settings
 
 COLUMNS = ("env", "strategy", "seed", "step", "performance", "env_steps", "seconds")
 

@@ -43,18 +43,18 @@ class Worked(NamedTuple):
 def make_runs(env: str, strategy: str, **settings: Any) -> Any:
     """Runs with the paper's strategy, but for the given settings."""
     from procurl.envs import make_array_env, make_pool
-    from procurl.experiments.asked import ppo_asked
-    from procurl.experiments.batch import has_host_form
-    from procurl.experiments.paper_entries import SWEEPS
+    from procurl.experiments.paper.entries import SWEEPS
     from procurl.experiments.presets import paper_strategy
+    from procurl.experiments.request import ppo_asked
+    from procurl.experiments.running.batch import has_host_form
     from procurl.ppo.runs import Runs
 
     pool = make_pool(env)
     taught = paper_strategy(env, strategy, **settings).bind(pool)
     (ppo,) = (ppo_asked(env, sweep.ppo) for sweep in SWEEPS if sweep.env == env)
     if has_host_form(env):
-        from procurl.envs.vector_env import GymVectorEnv
-        from procurl.ppo.host import HostRun
+        from procurl.envs.adapters.vector_env import GymVectorEnv
+        from procurl.ppo.host.run import HostRun
 
         beside = GymVectorEnv(env, EVAL_WIDTH, pool)
         return HostRun(

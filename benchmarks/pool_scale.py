@@ -32,7 +32,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "space": lambda: make_strategy("space", kappa=64),
     "plr": lambda: make_strategy("plr"),
     "spdl": lambda: make_strategy("spdl"),
-    "procurl-out, 8 neighbours": lambda: make_strategy("procurl-out"),
+    "procurl-out, 8 neighbors": lambda: make_strategy("procurl-out"),
 }
 
 

@@ -26,10 +26,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from procurl import TaskEnv
 from procurl.envs import GymEnv, make_pool
 from procurl.experiments.presets import paper_strategy
-from procurl.pool import TaskPool
-from procurl.ppo.settings import paper_settings
+from procurl.ppo.learning.settings import paper_settings
 from procurl.sb3 import CurriculumCallback
 from procurl.sb3.paper_ppo import paper_ppo
+from procurl.tasks.pool import TaskPool
 
 WARM_UP = 2  # updates that are not counted
 CONTENDERS = ("no curriculum", "iid", "procurl-val")
@@ -60,7 +60,7 @@ def measure(env: str, updates: int) -> None:
     runs = {name: contender(name, env, pool) for name in CONTENDERS}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(WARM_UP + updates):
-        # Each begins as often as every other, so that a machine that warms up favours none.
+        # Each begins as often as every other, so that a machine that warms up favors none.
         order = np.roll(list(runs), number)
         for name in order:
             start = time.process_time()

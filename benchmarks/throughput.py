@@ -93,7 +93,7 @@ def sb3_turn(contender: Contender) -> Turn:
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
     from procurl.envs import GymEnv
-    from procurl.ppo.settings import paper_settings
+    from procurl.ppo.learning.settings import paper_settings
 
     class SharedLayer(BaseFeaturesExtractor):
         """A layer that policy and value have in common, which the library keeps here."""
@@ -182,8 +182,8 @@ def parts(env: str) -> None:
 
     from procurl.experiments.presets import paper_strategy, preset
     from procurl.ppo.collect import collect
+    from procurl.ppo.learning.settings import paper_settings
     from procurl.ppo.runs import ROLLOUT_WIDTH
-    from procurl.ppo.settings import paper_settings
 
     runs = make_runs(env, "procurl-val", 1)
     student, teacher, strategy = runs.student, runs.teacher, paper_strategy(env, "procurl-val")
@@ -249,7 +249,7 @@ def cold_start(env: str, rounds: int) -> None:
 
 
 def _first_update(env: str, place: Path, out: str) -> Seconds:
-    from procurl.ppo.settings import paper_settings
+    from procurl.ppo.learning.settings import paper_settings
 
     n_steps = paper_settings(env).n_steps
     command = [str(Path(sys.executable).with_name("procurl")), "train", env]

@@ -16,8 +16,8 @@ def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
     """Runs of the JAX engine with the paper's settings."""
     from procurl.envs import make_array_env, make_pool
     from procurl.experiments.presets import paper_strategy
+    from procurl.ppo.learning.settings import paper_settings
     from procurl.ppo.runs import Runs
-    from procurl.ppo.settings import paper_settings
 
     dynamics, pool = make_array_env(env), make_pool(env)
     return Runs(

@@ -10,9 +10,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from procurl.envs.ant_goal_model import ant_goal_model
-from procurl.envs.ball_catching_model import ball_catching_model
-from procurl.envs.mujoco_library import mujoco
+from procurl.envs.ant_goal.model import ant_goal_model
+from procurl.envs.ball_catching.model import ball_catching_model
+from procurl.envs.mujoco.library import mujoco
 
 Step = tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]
 

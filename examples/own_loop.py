@@ -46,7 +46,7 @@ def _layers(inputs: int, outputs: int, gain: float) -> nn.Sequential:
 
 
 def advantages_of(rewards, values, dones, last_value):
-    """Generalised advantage estimates, [T, b] each."""
+    """Generalized advantage estimates, [T, b] each."""
     advantages, following, running = torch.zeros_like(rewards), last_value, 0.0
     for t in reversed(range(len(rewards))):
         alive = 1.0 - dones[t]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from procurl import make_strategy, strategy_names
-from procurl.settings import flat_settings
+from procurl.internals.settings import flat_settings
 from procurl.strategies import registry
 
 ROOT = Path(__file__).parents[1]

@@ -11,8 +11,8 @@ from procurl import (
     RolloutSuccess,
     TaskPool,
 )
-from procurl.neighbours import nearest_neighbours
-from procurl.success import normalise, success_probability
+from procurl.success import normalize, success_probability
+from procurl.tasks.neighbors import nearest_neighbors
 
 
 def probability(success, **evidence) -> list[float]:
@@ -26,12 +26,12 @@ def test_critic_values_of_binary_rewards_are_clipped():
     assert probability(CriticSuccess(), values=[-0.2, 0.4, 1.3]) == [0.0, 0.4, 1.0]
 
 
-def test_critic_values_are_normalised_by_given_bounds():
+def test_critic_values_are_normalized_by_given_bounds():
     """(V − 0)/60."""
     assert probability(CriticSuccess(v_max=60.0), values=[-3, 15, 90]) == [0.0, 0.25, 1.0]
 
 
-def test_critic_values_are_normalised_by_the_pool():
+def test_critic_values_are_normalized_by_the_pool():
     """From −2 to 6: (V + 2)/8."""
     success = CriticSuccess(v_min=None, v_max=None)
     assert probability(success, values=[-2, 0, 6]) == [0.0, 0.25, 1.0]
@@ -39,7 +39,7 @@ def test_critic_values_are_normalised_by_the_pool():
 
 @pytest.mark.parametrize("bounds", [(None, None), (5.0, 5.0)])
 def test_a_zero_range_gives_zero_everywhere(bounds):
-    assert normalise(np.full(3, 5.0), *bounds).tolist() == [0.0, 0.0, 0.0]
+    assert normalize(np.full(3, 5.0), *bounds).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_before_the_first_evidence_success_is_zero():
@@ -47,7 +47,7 @@ def test_before_the_first_evidence_success_is_zero():
         assert success_probability(success, success.init(2)).tolist() == [0.0, 0.0]
 
 
-def test_rollouts_give_the_rate_or_the_normalised_return():
+def test_rollouts_give_the_rate_or_the_normalized_return():
     assert probability(RolloutSuccess(), rollout_success=[0.05, 0.95]) == [0.05, 0.95]
     dense = RolloutSuccess(v_min=0.0, v_max=300.0)
     assert probability(dense, rollout_success=[150.0, 600.0]) == [0.5, 1.0]
@@ -136,7 +136,7 @@ def test_outcomes_are_shared_with_near_tasks():
 
     One win on the first task: the second has (0.606531 + 0.5)/(0.606531 + 1) = 0.688770.
     """
-    success = OutcomeSuccess(neighbours=2).bind(TaskPool([[0.0], [0.1], [1.0]]))
+    success = OutcomeSuccess(neighbors=2).bind(TaskPool([[0.0], [0.1], [1.0]]))
     p = probability(success, wins=[1, 0, 0], losses=[0, 0, 0])
     assert p == pytest.approx([0.75, 0.688770, 0.5], abs=1e-6)
 
@@ -157,21 +157,21 @@ def test_returns_become_wins_and_losses():
     assert wins.tolist() == [0.25]
 
 
-def test_neighbours_are_the_nearest_after_scaling_each_column():
+def test_neighbors_are_the_nearest_after_scaling_each_column():
     """The second column spans 1000 times the first, and a constant third counts for nothing."""
     contexts = np.array([[0.0, 0.0, 7.0], [1.0, 0.0, 7.0], [0.0, 100.0, 7.0], [1.0, 1000.0, 7.0]])
-    near = nearest_neighbours(contexts, k=2, bandwidth=0.1)
+    near = nearest_neighbors(contexts, k=2, bandwidth=0.1)
     assert near.tasks[:, 0].tolist() == [0, 1, 2, 3]
     assert near.tasks[:3, 1].tolist() == [2, 0, 0]
     assert near.weights[0].tolist() == pytest.approx([1.0, np.exp(-0.5)], abs=1e-6)
 
 
-def test_a_pool_smaller_than_the_neighbourhood_keeps_all_tasks():
-    assert nearest_neighbours(np.zeros((1, 2)), k=8, bandwidth=0.1).tasks.tolist() == [[0]]
+def test_a_pool_smaller_than_the_neighborhood_keeps_all_tasks():
+    assert nearest_neighbors(np.zeros((1, 2)), k=8, bandwidth=0.1).tasks.tolist() == [[0]]
 
 
-def test_a_task_is_its_own_neighbour_among_many_in_the_same_place():
-    tasks, weights = nearest_neighbours(np.zeros((20, 2)), k=8, bandwidth=0.1)
+def test_a_task_is_its_own_neighbor_among_many_in_the_same_place():
+    tasks, weights = nearest_neighbors(np.zeros((20, 2)), k=8, bandwidth=0.1)
     assert all(own in row for own, row in enumerate(tasks))
     assert all(len(set(row)) == 8 for row in tasks.tolist())
     assert (weights == 1.0).all()
@@ -182,7 +182,7 @@ def test_no_episodes_are_no_outcomes():
     assert wins.shape == losses.shape == (0,)
 
 
-def test_noise_is_added_after_normalising_and_before_clipping():
+def test_noise_is_added_after_normalizing_and_before_clipping():
     """0.2·noise on 0.5, −0.1 and 1.5: the clip comes last."""
     success = NoisySuccess(CriticSuccess(), epsilon=0.2)
     p = probability(success, values=[0.5, -0.1, 1.5], noise=[-1.0, 1.0, -0.5])
@@ -197,7 +197,7 @@ def test_noise_is_added_after_normalising_and_before_clipping():
         (OutcomeSuccess(decay=0.0), "decay must be"),
         (OutcomeSuccess(bandwidth=-1.0), "bandwidth must be"),
         (OutcomeSuccess(prior_weight=0.0), "prior_weight must be"),
-        (OutcomeSuccess(neighbours=0), "neighbours must be"),
+        (OutcomeSuccess(neighbors=0), "neighbors must be"),
         (NoisySuccess(CriticSuccess(n_pos=-1)), "n_pos must be"),
     ],
 )

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from procurl.curriculum import Curriculum, Metrics
 from procurl.evidence import Evidence
-from procurl.pool import TaskPool
-from procurl.schedules import LinearSchedule
 from procurl.strategies import (
     IID,
     PLR,
@@ -23,6 +21,7 @@ from procurl.strategies import (
     register_strategy,
     strategy_names,
 )
+from procurl.strategies.schedules import LinearSchedule
 from procurl.success import (
     CriticSuccess,
     NoisySuccess,
@@ -30,15 +29,19 @@ from procurl.success import (
     RolloutSuccess,
     Success,
 )
+from procurl.tasks.pool import TaskPool
 
 if TYPE_CHECKING:
-    from procurl.envs.task_env import TaskEnv
+    from procurl.envs.adapters.task_env import TaskEnv
     from procurl.policy import load_policy
 
 __version__ = "0.1.0.dev0"
 
 # These need more than NumPy, or are needed by few.
-_LOADED_WHEN_ASKED = {"TaskEnv": "procurl.envs.task_env", "load_policy": "procurl.policy"}
+_LOADED_WHEN_ASKED = {
+    "TaskEnv": "procurl.envs.adapters.task_env",
+    "load_policy": "procurl.policy.policy",
+}
 
 __all__ = [
     "IID",

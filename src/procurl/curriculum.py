@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.archive import read_archive, write_archive
-from procurl.checks import require_number, require_whole
 from procurl.evidence import Evidence
-from procurl.pool import TaskPool
-from procurl.settings import describe
+from procurl.internals.archive import read_archive, write_archive
+from procurl.internals.checks import require_number, require_whole
+from procurl.internals.settings import describe
 from procurl.strategies.strategy import Strategy
 from procurl.success import Success
+from procurl.tasks.pool import TaskPool
 
 Ids = NDArray[np.int64]
 COUNTS = ("wins", "losses", "played")

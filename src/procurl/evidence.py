@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from procurl.arrays import Array
+from procurl.internals.arrays import Array
 
 
 class Evidence(NamedTuple):
@@ -17,7 +17,7 @@ class Evidence(NamedTuple):
     rollout_success: Array | None = (
         None  # [n]  success rate or mean return of the teacher's rollouts
     )
-    wins: Array | None = None  # [n]  training episodes won; others count by normalised return
+    wins: Array | None = None  # [n]  training episodes won; others count by normalized return
     losses: Array | None = None  # [n]  training episodes lost, likewise
     score: Array | None = None  # [n]  score of the task's latest training episode (PLR)
     played: Array | None = None  # [n]  training episodes that ended on the task

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from procurl.arrays import Array, namespace
-from procurl.checks import (
+from procurl.evidence import Evidence
+from procurl.internals.arrays import Array, namespace
+from procurl.internals.checks import (
     require_bounds,
     require_choice,
     require_interval,
     require_number,
     require_whole,
 )
-from procurl.evidence import Evidence
-from procurl.neighbours import Neighbours, nearest_neighbours
-from procurl.pool import TaskPool
+from procurl.tasks.neighbors import Neighbors, nearest_neighbors
+from procurl.tasks.pool import TaskPool
 
 
 class RolloutPlan(NamedTuple):
@@ -57,7 +57,7 @@ class Success(ABC):
 
     @abstractmethod
     def estimate(self, state: Any) -> Array:
-        """[n] the normalised estimate before it is clipped to [0, 1]."""
+        """[n] the normalized estimate before it is clipped to [0, 1]."""
 
     def check(self) -> None:
         """Raise on a bad setting."""
@@ -75,7 +75,7 @@ class Success(ABC):
         """
         return outcomes_of(returns, 0.0, 1.0)
 
-    def normalised(self, returns: Array, evidence: Evidence) -> Array:
+    def normalized(self, returns: Array, evidence: Evidence) -> Array:
         """[n] returns on the scale of the estimate, not clipped."""
         return returns
 
@@ -94,7 +94,7 @@ def success_probability(success: Success, state: Any) -> Array:
     return namespace(estimate).clip(estimate, 0.0, 1.0)
 
 
-def normalise(values: Array, v_min: Array | None, v_max: Array | None) -> Array:
+def normalize(values: Array, v_min: Array | None, v_max: Array | None) -> Array:
     """(V − Vmin) / (Vmax − Vmin), with the pool's own finite range where the bounds are None.
 
     A zero range gives 0 everywhere, which makes the softmax strategies uniform.
@@ -120,8 +120,8 @@ def _range(values: Array) -> tuple[Array, Array]:
 
 
 def outcomes_of(returns: Array, v_min: Array, v_max: Array) -> tuple[Array, Array]:
-    """[m] (wins, losses) of episodes that count by their normalised returns."""
-    wins = namespace(returns, v_min, v_max).clip(normalise(returns, v_min, v_max), 0.0, 1.0)
+    """[m] (wins, losses) of episodes that count by their normalized returns."""
+    wins = namespace(returns, v_min, v_max).clip(normalize(returns, v_min, v_max), 0.0, 1.0)
     return wins, 1.0 - wins
 
 
@@ -134,12 +134,12 @@ def keep_finite(new: Array, previous: Array) -> Array:
 class EstimateState(NamedTuple):
     """State of the estimates that are replaced as a whole by each evidence."""
 
-    estimate: Array  # [n] normalised, not clipped
+    estimate: Array  # [n] normalized, not clipped
 
 
 @dataclass(frozen=True)
 class CriticSuccess(Success):
-    """The critic's value of every task's initial observation, normalised (ProCuRL-val).
+    """The critic's value of every task's initial observation, normalized (ProCuRL-val).
 
     With rewards of 0 and 1 the value is the probability of success as it is; other rewards need
     `v_min` and `v_max`, or None for both to take the range over the pool at that moment.
@@ -158,7 +158,7 @@ class CriticSuccess(Success):
 
     def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
         with np.errstate(invalid="ignore", over="ignore"):
-            new = normalise(evidence.values, self.v_min, self.v_max)
+            new = normalize(evidence.values, self.v_min, self.v_max)
         return EstimateState(keep_finite(new, state.estimate))
 
     def estimate(self, state: EstimateState) -> Array:
@@ -171,7 +171,7 @@ class CriticSuccess(Success):
 
 @dataclass(frozen=True)
 class RolloutSuccess(Success):
-    """Success rate or normalised mean return of `c_rollouts` episodes per task (ProCuRL-env).
+    """Success rate or normalized mean return of `c_rollouts` episodes per task (ProCuRL-env).
 
     The rollouts cost environment steps, which the engine counts as the teacher's. With `budget` x
     the interval between refreshes is stretched, so that training and teacher together spend about
@@ -196,7 +196,7 @@ class RolloutSuccess(Success):
 
     def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
         with np.errstate(invalid="ignore", over="ignore"):
-            new = self.normalised(evidence.rollout_success, evidence)
+            new = self.normalized(evidence.rollout_success, evidence)
         return EstimateState(keep_finite(new, state.estimate))
 
     def estimate(self, state: EstimateState) -> Array:
@@ -210,11 +210,11 @@ class RolloutSuccess(Success):
         if self.budget is not None:
             require_number("budget", self.budget, above=1.0)
 
-    def normalised(self, returns: Array, evidence: Evidence) -> Array:
+    def normalized(self, returns: Array, evidence: Evidence) -> Array:
         low, high = self.v_min, self.v_max
         if low is None or high is None:
             low, high = _range(evidence.rollout_success)
-        return normalise(returns, low, high)
+        return normalize(returns, low, high)
 
     def rollout_plan(self) -> RolloutPlan:
         return RolloutPlan(self.c_rollouts, self.measure, together=self.budget is None)
@@ -239,7 +239,7 @@ class OutcomeState(NamedTuple):
     step: Array  # []  training steps at the latest evidence
     wins: Array  # [n] decayed number of episodes won
     losses: Array  # [n] decayed number of episodes lost
-    prior: Array  # [n] the critic's normalised estimate, 0.5 before there is one
+    prior: Array  # [n] the critic's normalized estimate, 0.5 before there is one
     estimate: Array  # [n]
 
 
@@ -247,7 +247,7 @@ class OutcomeState(NamedTuple):
 class OutcomeSuccess(Success):
     """What the training episodes themselves say, shared among near tasks (procurl-out).
 
-    With S and F the decayed wins and losses, K a Gaussian kernel over normalised contexts kept to
+    With S and F the decayed wins and losses, K a Gaussian kernel over normalized contexts kept to
     the nearest tasks, and V the critic's estimate as a prior of weight a,
 
         p = (K·S + a·V) / (K·S + K·F + a).
@@ -260,13 +260,13 @@ class OutcomeSuccess(Success):
     decay: float = 0.9  # of wins and losses, per `decay_steps` training steps
     decay_steps: float = 1024.0
     bandwidth: float = 0.1  # of the kernel, in contexts scaled to [0, 1]
-    neighbours: int = 8  # tasks that the kernel reaches, the task itself included
+    neighbors: int = 8  # tasks that the kernel reaches, the task itself included
     prior_weight: float = 1.0
     v_min: float | None = 0.0
     v_max: float | None = 1.0
     n_pos: int | None = None
     # Comes from the pool through `bind`, so it is no setting; None shares nothing.
-    kernel: Neighbours | None = field(default=None, repr=False, compare=False)
+    kernel: Neighbors | None = field(default=None, repr=False, compare=False)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -286,7 +286,7 @@ class OutcomeSuccess(Success):
         prior = state.prior
         if evidence.values is not None:
             with np.errstate(invalid="ignore", over="ignore"):
-                new = normalise(evidence.values, self.v_min, self.v_max)
+                new = normalize(evidence.values, self.v_min, self.v_max)
             prior = xp.clip(keep_finite(new, state.prior), 0.0, 1.0)
         step = xp.asarray(evidence.step, dtype=state.step.dtype)
         faded = self.decay ** ((step - state.step) / self.decay_steps)
@@ -303,7 +303,7 @@ class OutcomeSuccess(Success):
         return state.estimate
 
     def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
-        """As in `Success`, by normalised returns; without `v_min` and `v_max`, in the range of
+        """As in `Success`, by normalized returns; without `v_min` and `v_max`, in the range of
         `values` or, without a critic, of the returns themselves.
         """
         low, high = self.v_min, self.v_max
@@ -315,7 +315,7 @@ class OutcomeSuccess(Success):
         require_number("decay", self.decay, above=0.0, at_most=1.0)
         require_number("decay_steps", self.decay_steps, above=0.0)
         require_number("bandwidth", self.bandwidth, above=0.0)
-        require_whole("neighbours", self.neighbours, at_least=1)
+        require_whole("neighbors", self.neighbors, at_least=1)
         require_number("prior_weight", self.prior_weight, above=0.0)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.n_pos)
@@ -324,7 +324,7 @@ class OutcomeSuccess(Success):
         """The same estimate with the kernel over the pool's contexts."""
         if pool.contexts is None:
             return replace(self, kernel=None)
-        kernel = nearest_neighbours(pool.contexts, self.neighbours, self.bandwidth)
+        kernel = nearest_neighbors(pool.contexts, self.neighbors, self.bandwidth)
         return replace(self, kernel=kernel)
 
     def _shared(self, counts: Array) -> Array:
@@ -343,7 +343,7 @@ class NoisyState(NamedTuple):
 
 @dataclass(frozen=True)
 class NoisySuccess(Success):
-    """Another estimate plus U(−ε, ε) per task, added after normalisation and before clipping.
+    """Another estimate plus U(−ε, ε) per task, added after normalization and before clipping.
 
     The paper's robustness ablation. The draws come with the evidence (`Evidence.noise`):
     `Curriculum` and the engines supply them.
@@ -384,8 +384,8 @@ class NoisySuccess(Success):
     def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
         return self.success.outcomes(returns, values)
 
-    def normalised(self, returns: Array, evidence: Evidence) -> Array:
-        return self.success.normalised(returns, evidence)
+    def normalized(self, returns: Array, evidence: Evidence) -> Array:
+        return self.success.normalized(returns, evidence)
 
     def rollout_plan(self) -> RolloutPlan | None:
         return self.success.rollout_plan()

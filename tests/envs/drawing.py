@@ -2,7 +2,7 @@
 
 import pytest
 
-from procurl.envs.mujoco_picture import drawing_backend
+from procurl.envs.mujoco.picture import drawing_backend
 
 DRAWN_BY_MUJOCO = ("procurl/BallCatching-v0", "procurl/AntGoal-v0")
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from procurl import TaskPool
-from procurl.experiments.plans import Batch, Contender, Experiment, Job
-from procurl.experiments.results import Measured
-from procurl.experiments.trainer import Checkpoint
+from procurl.experiments.engines.trainer import Checkpoint
+from procurl.records.experiment import Batch, Contender, Experiment, Job
+from procurl.records.results import Measured
 
 STEPS_PER_UPDATE = 10
 EVAL_EVERY = 30

@@ -3,9 +3,9 @@
 import numpy as np
 
 from procurl import TaskPool
-from procurl.experiments.plans import Experiment
-from procurl.experiments.results import Measured, RunId, Snapshot
-from procurl.experiments.store import open_experiment, read_store
+from procurl.records.experiment import Experiment
+from procurl.records.results import Measured, RunId, Snapshot
+from procurl.records.store import open_experiment, read_store
 
 EXPERIMENT = Experiment(env="corridor", engine="sb3", steps=1000, n_envs=2)
 POOL = TaskPool([[0.1], [0.2], [0.9]], names=["length"], features={"hard": [0, 0, 1]})

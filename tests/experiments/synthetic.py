@@ -3,7 +3,7 @@
 import numpy as np
 
 from procurl.envs import make_pool
-from procurl.experiments.results import Measured, Results, RunId
+from procurl.records.results import Measured, Results, RunId
 
 HEIGHTS = {
     "procurl-env": 0.84,
@@ -75,9 +75,9 @@ def _measured(run, steps, every, hardness, test, picks):
     for step in range(every, steps + 1, every):
         value = height / (1 + np.exp(-(step - middle) / (steps / 15)))
         value = float(np.clip(round(value + rng.normal(0, 0.02), 2), 0, 1))
-        centre = 0.5 if run.strategy == "iid" else 0.2 + 0.6 * step / steps
+        center = 0.5 if run.strategy == "iid" else 0.2 + 0.6 * step / steps
         width = 0.5 if run.strategy == "iid" else 0.2
-        share = np.clip(rng.uniform(centre - width, centre + width, picks), 0, 1 - 1e-9)
+        share = np.clip(rng.uniform(center - width, center + width, picks), 0, 1 - 1e-9)
         found.append(
             Measured(
                 step=step,

@@ -12,7 +12,7 @@ import pytest
 
 from procurl import load_policy
 from procurl.cli import main
-from procurl.experiments.store import read_store
+from procurl.records.store import read_store
 
 STEPS = "2048"
 
@@ -192,7 +192,7 @@ def test_evaluations_come_as_often_and_as_long_as_asked_for(tmp_path, capsys):
 
 
 def test_a_directory_in_use_is_refused(tmp_path, capsys):
-    from procurl.experiments.local import sole_user
+    from procurl.experiments.running.local import sole_user
 
     with sole_user(tmp_path):
         assert main(["compare", "pointmass-s", "--steps", "1024", "--out", str(tmp_path)]) == 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from procurl.experiments.plans import Contender, Experiment, Request, batches_of, costly_first
+from procurl.records.experiment import Contender, Experiment, Request, batches_of, costly_first
 
 
 def asked(**seeds: int) -> Request:

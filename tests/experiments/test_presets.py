@@ -3,8 +3,8 @@
 import pytest
 
 from procurl import strategy_names
-from procurl.experiments.plans import Experiment
 from procurl.experiments.presets import PRESETS, paper_strategy, preset, preset_of
+from procurl.records.experiment import Experiment
 
 
 @pytest.mark.parametrize("env", PRESETS)

@@ -12,7 +12,7 @@ from stable_baselines3.common.logger import configure
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from procurl.ppo.settings import TRACED, PPOSettings
+from procurl.ppo.learning.settings import TRACED, PPOSettings
 
 OBSERVATION_SIZE = 5
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from procurl import make_strategy
-from procurl.archive import pack_archive, unpack_archive
+from procurl.internals.archive import pack_archive, unpack_archive
 from procurl.ppo import programs
 from procurl.ppo.checkpoints import checkpoint_of, restore
 from tests.ppo.toy import SMALL, make_runs, same

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from procurl.ppo.collect import collect, draw_tasks, enter, head_of
-from procurl.ppo.networks import CategoricalHead, GaussianHead, actor_critic, forward, init_params
+from procurl.ppo.learning.networks import (
+    CategoricalHead,
+    GaussianHead,
+    actor_critic,
+    forward,
+    init_params,
+)
 from tests.ppo.toy import CONTEXTS, SMALL, PushCorridor, StepCorridor
 
 N = len(CONTEXTS)

@@ -11,7 +11,7 @@ import pytest
 from procurl.envs.array_env import ArrayEnv
 from procurl.ppo.collect import collect, enter, head_of
 from procurl.ppo.episodes import play_episodes
-from procurl.ppo.networks import actor_critic, init_params
+from procurl.ppo.learning.networks import actor_critic, init_params
 from procurl.ppo.student import Student
 from tests.ppo.toy import CONTEXTS, LENGTHS, LONGEST, SMALL, CorridorState, StepCorridor
 

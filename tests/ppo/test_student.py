@@ -11,9 +11,9 @@ import pytest
 
 from procurl.ppo import programs
 from procurl.ppo.collect import collect, head_of
-from procurl.ppo.networks import actor_critic
+from procurl.ppo.learning.networks import actor_critic
+from procurl.ppo.learning.update import Diagnostics
 from procurl.ppo.student import Played, Student, Training
-from procurl.ppo.update import Diagnostics
 from tests.ppo.toy import (
     COIN,
     CONTEXTS,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from procurl import Evidence, make_strategy
+from procurl.internals.pytrees import register_settings
 from procurl.ppo.collect import draw_tasks
 from procurl.ppo.episodes import Episodes
 from procurl.ppo.student import Played
 from procurl.ppo.teacher import Teacher
-from procurl.pytrees import register_settings
 from procurl.strategies import IID, PLR, Argmax, ProCuRL, SPaCE, TopRollouts, strategy_names
 from procurl.success import OutcomeSuccess, RolloutPlan, RolloutSuccess
 

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from procurl.arrays import Array, namespace
 from procurl.envs.array_env import ArrayEnv, Transition
+from procurl.internals.arrays import Array, namespace
+from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.runs import Runs
-from procurl.ppo.settings import PPOSettings
 from procurl.strategies import Strategy
 
 LONGEST = 6

@@ -117,7 +117,7 @@ def test_stacked_dictionaries():
     require_hard_tasks_later(trained(PPO("MlpPolicy", env, **on_policy()), 640)[0])
 
 
-def test_normalised_observations():
+def test_normalized_observations():
     env = VecNormalize(VecMonitor(DummyVecEnv([guess_env] * 2)), norm_reward=False)
     model = PPO("MlpPolicy", env, **on_policy(n_steps=32))
     tasks, _ = trained(model, 640)

@@ -167,7 +167,7 @@ def test_the_values_are_those_of_the_new_critic():
     assert asked == [True] * 4
 
 
-def test_values_are_asked_on_normalised_observations():
+def test_values_are_asked_on_normalized_observations():
     env = VecNormalize(DummyVecEnv([walk_env] * 2), norm_reward=True)
     asked = []
 

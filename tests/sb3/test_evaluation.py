@@ -9,9 +9,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 from procurl import TaskPool
-from procurl.sb3 import episodes, evaluate_pool
-from procurl.sb3.eval_env import seen_alike, vec_env_of
-from procurl.sb3.observations import first_observations, view_of
+from procurl.sb3 import evaluate_pool
+from procurl.sb3.envs import episodes
+from procurl.sb3.envs.eval_env import seen_alike, vec_env_of
+from procurl.sb3.envs.observations import first_observations, view_of
 from tests.sb3.toy import Guess, guess_env
 from tests.sb3.walk import LENGTHS, LIMIT, Walk, walk_env
 
@@ -113,19 +114,19 @@ def test_an_evaluation_sees_what_training_sees():
     training = VecFrameStack(VecNormalize(DummyVecEnv([walk_env] * 2), norm_reward=False), 3)
     model = PPO("MlpPolicy", training, n_steps=16, batch_size=32, device="cpu")
     model.learn(64)
-    normalised = training.venv
-    before = normalised.obs_rms.count
+    normalized = training.venv
+    before = normalized.obs_rms.count
     env = seen_alike(vec_env_of(walk_env), training)
     env.env_method("push_tasks", [3])
     seen = env.reset()
-    expected = normalised.normalize_obs(np.array([[0.0, 4.0, 0.0]], dtype=np.float32))
+    expected = normalized.normalize_obs(np.array([[0.0, 4.0, 0.0]], dtype=np.float32))
     assert np.allclose(seen[0], [0] * 6 + expected[0].tolist())
     evaluate_pool(model, walk_env, LENGTHS)
-    assert normalised.obs_rms.count == before
+    assert normalized.obs_rms.count == before
     # A vector environment that is wrapped already takes over the statistics alone.
     own = VecNormalize(DummyVecEnv([walk_env]), norm_reward=False)
     assert seen_alike(own, training) is own
-    assert own.obs_rms is normalised.obs_rms
+    assert own.obs_rms is normalized.obs_rms
     assert not own.training
 
 

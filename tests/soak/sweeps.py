@@ -88,7 +88,7 @@ def exported(out):
 
 def detailed(out):
     """Every pick and every snapshot of every run, as text."""
-    from procurl.experiments.store import read_store
+    from procurl.records.store import read_store
 
     with read_store(out) as store:
         results = store.results()

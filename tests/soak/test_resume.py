@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from procurl.archive import read_archive
-from procurl.experiments.slots import NAMES
+from procurl.experiments.running.slots import NAMES
+from procurl.internals.archive import read_archive
 
 ROOT = Path(__file__).parents[2]
 UPDATES = 500
@@ -29,8 +29,8 @@ import sys, time
 from pathlib import Path
 
 from procurl import TaskPool, make_strategy
-from procurl.archive import pack_archive, unpack_archive, write_archive
-from procurl.experiments.slots import STEP, Slots
+from procurl.internals.archive import pack_archive, unpack_archive, write_archive
+from procurl.experiments.running.slots import STEP, Slots
 from procurl.ppo.checkpoints import checkpoint_of, restore
 from tests.ppo.toy import CONTEXTS, make_runs
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from procurl import TaskPool
-from procurl.experiments.plans import Experiment, Request
-from procurl.experiments.records import write_csv
-from procurl.experiments.results import Measured, RunId, Snapshot
-from procurl.experiments.store import open_experiment, read_store
+from procurl.records.experiment import Experiment, Request
+from procurl.records.export import write_csv
+from procurl.records.results import Measured, RunId, Snapshot
+from procurl.records.store import open_experiment, read_store
 
 RUNS, EVALUATIONS = 10_000, 40
 POOL = TaskPool(np.linspace(0.0, 1.0, 100)[:, None])

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from procurl.experiments.store import FILE, read_store
+from procurl.records.store import FILE, read_store
 from tests.soak.sweeps import PROCURL, STEPS, SWEEP, Sweep, detailed, exported, finished
 
 pytestmark = pytest.mark.soak

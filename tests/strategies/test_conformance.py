@@ -24,8 +24,8 @@ from procurl import (
     make_strategy,
     strategy_names,
 )
-from procurl.pytrees import register_settings
-from procurl.settings import traced_fields
+from procurl.internals.pytrees import register_settings
+from procurl.internals.settings import traced_fields
 from tests.strategies.evidence import full_evidence
 
 VARIANTS: dict[str, Strategy] = {
@@ -233,7 +233,7 @@ def _scaled(strategy, factor: float):
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("space", "space with a cap")])
-def test_relabelling_tasks_relabels_probabilities(name):
+def test_relabeling_tasks_relabels_probabilities(name):
     """Not SPaCE: its first set is task 0, whichever task that is."""
     if name in VARIANTS and "p* per task" in name:
         relabel = lambda s, order: replace(s, p_star=s.p_star[order])  # noqa: E731

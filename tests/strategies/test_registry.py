@@ -19,7 +19,7 @@ from procurl import (
     register_strategy,
     strategy_names,
 )
-from procurl.settings import describe, listed_settings
+from procurl.internals.settings import describe, listed_settings
 from procurl.strategies import registry
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from procurl import Evidence, SPaCE, make_strategy
-from procurl.arrays import largest
+from procurl.internals.arrays import largest
 
 
 def advance(strategy, state, values):

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 from procurl import SPDL, Evidence, make_strategy
-from procurl.pytrees import register_settings
+from procurl.internals.pytrees import register_settings
 from procurl.strategies.self_paced_step import MAX_SPREAD, self_paced_step
 from procurl.strategies.spdl import SPDLState
 

@@ -17,9 +17,9 @@ from procurl.envs.registry import (
 )
 
 if TYPE_CHECKING:
-    from procurl.envs.gym_env import GymEnv
-    from procurl.envs.task_env import TaskEnv
-    from procurl.envs.vector_env import GymVectorEnv
+    from procurl.envs.adapters.gym_env import GymEnv
+    from procurl.envs.adapters.task_env import TaskEnv
+    from procurl.envs.adapters.vector_env import GymVectorEnv
 
 __all__ = [
     "GymEnv",

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.arrays import Array
-from procurl.checks import require_number
-from procurl.pool import TaskPool
+from procurl.internals.arrays import Array
+from procurl.internals.checks import require_number
+from procurl.tasks.pool import TaskPool
 
 
 class Transition(NamedTuple):

@@ -4,9 +4,9 @@ from importlib.util import find_spec
 from pkgutil import resolve_name
 from typing import NamedTuple
 
-from procurl.checks import suggest
 from procurl.envs.array_env import ArrayEnv
-from procurl.pool import TaskPool
+from procurl.internals.checks import suggest
+from procurl.tasks.pool import TaskPool
 
 
 class Registered(NamedTuple):
@@ -18,29 +18,35 @@ class Registered(NamedTuple):
     host_env: str | None = None  # what steps on the host, where that is another class
 
 
-_POINT_MASS_POOL = "procurl.envs.point_mass_pool:point_mass_pool"
+_POINT_MASS_POOL = "procurl.envs.point_mass.pool:point_mass_pool"
 
 ENVIRONMENTS: dict[str, Registered] = {
     "pointmass-s": Registered(
-        "procurl/PointMass-s-v0", "procurl.envs.point_mass:SparsePointMass", _POINT_MASS_POOL
+        "procurl/PointMass-s-v0",
+        "procurl.envs.point_mass.dynamics:SparsePointMass",
+        _POINT_MASS_POOL,
     ),
     "pointmass-d": Registered(
-        "procurl/PointMass-d-v0", "procurl.envs.point_mass:DensePointMass", _POINT_MASS_POOL
+        "procurl/PointMass-d-v0",
+        "procurl.envs.point_mass.dynamics:DensePointMass",
+        _POINT_MASS_POOL,
     ),
     "basickarel": Registered(
-        "procurl/BasicKarel-v0", "procurl.envs.karel:Karel", "procurl.envs.karel_pool:karel_pool"
+        "procurl/BasicKarel-v0",
+        "procurl.envs.karel.dynamics:Karel",
+        "procurl.envs.karel.pool:karel_pool",
     ),
     "ballcatching": Registered(
         "procurl/BallCatching-v0",
-        "procurl.envs.mjx_ball_catching:MjxBallCatching",
-        "procurl.envs.ball_catching_pool:ball_catching_pool",
-        "procurl.envs.ball_catching_host:HostBallCatching",
+        "procurl.envs.ball_catching.mjx:MjxBallCatching",
+        "procurl.envs.ball_catching.pool:ball_catching_pool",
+        "procurl.envs.ball_catching.host:HostBallCatching",
     ),
     "antgoal": Registered(
         "procurl/AntGoal-v0",
-        "procurl.envs.mjx_ant_goal:MjxAntGoal",
-        "procurl.envs.ant_goal_pool:ant_goal_pool",
-        "procurl.envs.ant_goal_host:HostAntGoal",
+        "procurl.envs.ant_goal.mjx:MjxAntGoal",
+        "procurl.envs.ant_goal.pool:ant_goal_pool",
+        "procurl.envs.ant_goal.host:HostAntGoal",
     ),
 }
 
@@ -102,8 +108,8 @@ def register_with_gymnasium() -> None:
         if registered.gym_id not in gymnasium.registry:
             gymnasium.register(
                 registered.gym_id,
-                entry_point="procurl.envs.gym_env:GymEnv",
-                vector_entry_point="procurl.envs.vector_env:GymVectorEnv",
+                entry_point="procurl.envs.adapters.gym_env:GymEnv",
+                vector_entry_point="procurl.envs.adapters.vector_env:GymVectorEnv",
                 kwargs={"env": name},
             )
 

@@ -8,12 +8,14 @@ from typing import Protocol, Self
 import numpy as np
 
 from procurl.envs import make_host_env
-from procurl.experiments.asked import Asked, cost_of, read_pools, width_of
-from procurl.experiments.batch import Progress, trainer_module
-from procurl.experiments.live import live
-from procurl.experiments.local import Workers, cores, has_gpu, sole_user
-from procurl.experiments.logs import Log, opened_logs
-from procurl.experiments.plans import (
+from procurl.experiments.presets import preset
+from procurl.experiments.request import Asked, cost_of, read_pools, width_of
+from procurl.experiments.running.batch import Progress, trainer_module
+from procurl.experiments.running.live import live
+from procurl.experiments.running.local import Workers, cores, has_gpu, sole_user
+from procurl.experiments.running.logs import Log, opened_logs
+from procurl.internals.settings import describe
+from procurl.records.experiment import (
     Batch,
     Contender,
     Experiment,
@@ -22,10 +24,8 @@ from procurl.experiments.plans import (
     batches_of,
     costly_first,
 )
-from procurl.experiments.presets import preset
-from procurl.experiments.results import RunId
-from procurl.experiments.store import FILE, Store, open_experiment, read_store
-from procurl.settings import describe
+from procurl.records.results import RunId
+from procurl.records.store import FILE, Store, open_experiment, read_store
 
 
 class Backend(Protocol):
@@ -78,7 +78,7 @@ def compare(asked: Asked) -> str:
             with live(store.experiment, batches, set(batches) - set(todo)) as show:
                 ordered = costly_first(todo, lambda contender: cost_of(asked.env, contender, pool))
                 backend.run(asked.out, job, ordered, recorder(store, logs, show))
-            return summarise(asked.out, store)
+            return summarize(asked.out, store)
 
 
 def unfinished(store: Store, batches: list[Batch], keep_models: bool) -> list[Batch]:
@@ -124,10 +124,10 @@ def run_of(batch: Batch, seed: int) -> RunId:
     return RunId(batch.contender.strategy, batch.contender.setting, seed)
 
 
-def summarise(out: Path, store: Store) -> str:
+def summarize(out: Path, store: Store) -> str:
     """Write the table and the report of what is in `out`, and return the table."""
-    from procurl.experiments.report import write_report
-    from procurl.experiments.summary import curves, table
+    from procurl.experiments.analysis.summary import curves, table
+    from procurl.experiments.report.report import write_report
 
     text = table(curves(store.rows()))
     (out / "table.txt").write_text(text + "\n", encoding="utf-8")
@@ -142,7 +142,7 @@ def model_path(folder: Path, batch: Batch, seed: int) -> Path:
 
 def render(out: Path, picture: Path, tasks: int = 4) -> None:
     """An animation of the best weights of the first seed of `out` on a few tasks of the pool."""
-    from procurl.envs.playback import write_gif
+    from procurl.envs.rendering.playback import write_gif
     from procurl.policy import load_policy
 
     with read_store(out) as store:
@@ -157,7 +157,7 @@ def render(out: Path, picture: Path, tasks: int = 4) -> None:
 def _backend(asked: Asked, contenders: list[Contender]) -> Backend:
     use_gpus = asked.engine != "sb3"
     if asked.backend == "ray":
-        from procurl.experiments.ray_backend import RayCluster
+        from procurl.experiments.running.ray_backend import RayCluster
 
         return RayCluster(asked.ray_address, use_gpus)
     device = "gpu" if use_gpus and has_gpu() else "cpu"

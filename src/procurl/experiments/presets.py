@@ -3,9 +3,9 @@
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from procurl.checks import suggest
-from procurl.experiments.plans import Experiment
-from procurl.ppo.settings import PPOSettings
+from procurl.internals.checks import suggest
+from procurl.ppo.learning.settings import PPOSettings
+from procurl.records.experiment import Experiment
 from procurl.strategies import Strategy, make_strategy
 
 Settings = dict[str, Any]

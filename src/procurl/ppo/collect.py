@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from procurl.arrays import Array
 from procurl.envs.array_env import ArrayEnv
+from procurl.internals.arrays import Array
 from procurl.ppo.episodes import choose
-from procurl.ppo.networks import ActorCritic, CategoricalHead, GaussianHead, forward
+from procurl.ppo.learning.networks import ActorCritic, CategoricalHead, GaussianHead, forward
 
 
 class Lanes(NamedTuple):

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from procurl.arrays import Array
 from procurl.envs.array_env import ArrayEnv
+from procurl.internals.arrays import Array
 
 Tree = TypeVar("Tree")
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.arrays import Array
+from procurl.internals.arrays import Array
 
 Ids = NDArray[np.int64]
 FETCHED_AT_LEAST = 4096  # columns, so that few sizes are compiled

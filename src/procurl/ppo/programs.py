@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from procurl.arrays import Array
+from procurl.internals.arrays import Array
 from procurl.ppo.episodes import choose
-from procurl.ppo.settings import PPOSettings
+from procurl.ppo.learning.settings import PPOSettings
+from procurl.ppo.learning.update import Diagnostics
 from procurl.ppo.student import Played, Student, Training
 from procurl.ppo.teacher import Teacher, Teaching
-from procurl.ppo.update import Diagnostics
 from procurl.strategies.strategy import Strategy
 
 
@@ -58,7 +58,7 @@ def _each_run(one: Callable[..., Any], *runs: Any) -> Any:
 
 @partial(jax.jit, static_argnames="student")
 def begin_students(student: Student, contexts: Array, cumulative: Array, keys: Array) -> Training:
-    # One run after the other: orthogonal initialisation compiles far slower for many at once.
+    # One run after the other: orthogonal initialization compiles far slower for many at once.
     begun: Training = jax.lax.map(lambda run: student.begin(contexts, *run), (cumulative, keys))
     return begun
 

@@ -10,18 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.arrays import Array
 from procurl.envs.array_env import ArrayEnv
+from procurl.internals.arrays import Array
+from procurl.internals.pytrees import register_settings
 from procurl.ppo import programs
 from procurl.ppo.collect import head_of
 from procurl.ppo.episodes import choose
-from procurl.ppo.networks import actor_critic
+from procurl.ppo.learning.networks import actor_critic
+from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.picks import Ids, PickLog
 from procurl.ppo.programs import PURPOSE
-from procurl.ppo.settings import PPOSettings
 from procurl.ppo.student import Student, Training
 from procurl.ppo.teacher import Teacher, Teaching
-from procurl.pytrees import register_settings
 from procurl.strategies.strategy import Strategy
 
 APART = 8  # runs that are due at different steps are refreshed by this part of a batch

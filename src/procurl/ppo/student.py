@@ -7,14 +7,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from procurl.arrays import Array
 from procurl.envs.array_env import ArrayEnv
-from procurl.ppo.advantages import estimate_advantages
+from procurl.internals.arrays import Array
 from procurl.ppo.collect import Lanes, Rollout, collect, draw_tasks, enter
 from procurl.ppo.episodes import Episodes, play_episodes
-from procurl.ppo.networks import ActorCritic, forward, init_params
-from procurl.ppo.settings import PPOSettings
-from procurl.ppo.update import (
+from procurl.ppo.learning.advantages import estimate_advantages
+from procurl.ppo.learning.networks import ActorCritic, forward, init_params
+from procurl.ppo.learning.settings import PPOSettings
+from procurl.ppo.learning.update import (
     Batch,
     Diagnostics,
     StudentState,

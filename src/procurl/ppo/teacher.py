@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from procurl.arrays import Array
 from procurl.evidence import Evidence
+from procurl.internals.arrays import Array
 from procurl.ppo.episodes import Episodes
 from procurl.ppo.student import Played
 from procurl.strategies.strategy import Strategy

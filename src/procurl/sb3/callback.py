@@ -8,12 +8,13 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
-from procurl.checks import require_whole
 from procurl.curriculum import Curriculum
+from procurl.internals.checks import require_whole
 from procurl.sb3.critic import ValueFunction
-from procurl.sb3.eval_env import Given
-from procurl.sb3.random_state import restore_random_state
-from procurl.sb3.saving import (
+from procurl.sb3.envs.eval_env import Given
+from procurl.sb3.envs.workers import Ids
+from procurl.sb3.saving.random_state import restore_random_state
+from procurl.sb3.saving.runs import (
     Saved,
     model_of,
     read_run,
@@ -25,7 +26,6 @@ from procurl.sb3.saving import (
 from procurl.sb3.scores import Ended
 from procurl.sb3.seeds import episode_seed
 from procurl.sb3.teacher import Teacher, TeacherSettings
-from procurl.sb3.workers import Ids
 from procurl.strategies.strategy import Strategy
 
 
@@ -202,8 +202,8 @@ class CurriculumCallback(BaseCallback):
         model: Any = self.model
         model._last_obs = env.reset()
         model._last_episode_starts = np.ones(env.num_envs, dtype=bool)
-        if isinstance(normalised := model.get_vec_normalize_env(), VecNormalize):
-            model._last_original_obs = normalised.get_original_obs()
+        if isinstance(normalized := model.get_vec_normalize_env(), VecNormalize):
+            model._last_original_obs = normalized.get_original_obs()
         teacher.workers.collect()
         if teacher.scores is not None:
             teacher.scores.forget_open()

@@ -10,7 +10,7 @@ from stable_baselines3 import DDPG, DQN, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from procurl.sb3.observations import Observations, count, rows
+from procurl.sb3.envs.observations import Observations, count, rows
 
 Values = NDArray[np.float64]
 ValueFunction = Callable[[Observations], Any]  # m observations to m values

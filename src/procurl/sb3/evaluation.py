@@ -8,18 +8,18 @@ from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
-from procurl.checks import require_whole
-from procurl.envs.task_env import TaskEnv
-from procurl.pool import TaskPool
-from procurl.sb3.episodes import play
-from procurl.sb3.eval_env import (
+from procurl.envs.adapters.task_env import TaskEnv
+from procurl.internals.checks import require_whole
+from procurl.sb3.envs.episodes import play
+from procurl.sb3.envs.eval_env import (
     Given,
     require_same_spaces,
     seen_alike,
     share_environments,
     vec_env_of,
 )
-from procurl.sb3.workers import Workers
+from procurl.sb3.envs.workers import Workers
+from procurl.tasks.pool import TaskPool
 
 
 class PoolEvaluation(NamedTuple):

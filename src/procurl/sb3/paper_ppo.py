@@ -12,7 +12,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from procurl.ppo.settings import PPOSettings
+from procurl.ppo.learning.settings import PPOSettings
 
 
 class SharedLayers(BaseFeaturesExtractor):
@@ -63,7 +63,7 @@ def paper_ppo(env: VecEnv, settings: PPOSettings, seed: int) -> PPO:
 
 
 def network_weights(state: dict[str, torch.Tensor]) -> dict[str, Any]:
-    """A policy's `state_dict` as the weights of `procurl.ppo.networks`, nested by layer."""
+    """A policy's `state_dict` as the weights of the JAX engine's network, nested by layer."""
     params: dict[str, Any] = {}
     places = {
         "features_extractor.layers": "shared",

@@ -9,24 +9,24 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
-from procurl.checks import require_whole
 from procurl.curriculum import Curriculum
 from procurl.evidence import Evidence
+from procurl.internals.checks import require_whole
 from procurl.sb3.critic import ValueFunction, critic_of
-from procurl.sb3.eval_env import (
+from procurl.sb3.envs.eval_env import (
     Given,
     built_again,
     require_same_spaces,
     seen_alike,
     share_environments,
 )
+from procurl.sb3.envs.observations import view_of
+from procurl.sb3.envs.workers import Ids, Workers
 from procurl.sb3.evaluation import with_tasks
-from procurl.sb3.observations import view_of
+from procurl.sb3.pool_values import PoolValues, roll_out
+from procurl.sb3.saving.normalization import reward_scale
 from procurl.sb3.scores import EpisodeScores
 from procurl.sb3.seeds import seed_of
-from procurl.sb3.statistics import reward_scale
-from procurl.sb3.student import PoolValues, roll_out
-from procurl.sb3.workers import Ids, Workers
 from procurl.strategies.strategy import Strategy
 
 OFF_POLICY_INTERVAL = 1_000  # training steps between rounds, where every step is an update

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from procurl.arrays import Array
-from procurl.schedules import Scheduled
+from procurl.internals.arrays import Array
+from procurl.strategies.schedules import Scheduled
 from procurl.strategies.softmax import SuccessSoftmax, SuccessState
 from procurl.success import RolloutSuccess, Success
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.arrays import Array, namespace
 from procurl.evidence import Evidence
+from procurl.internals.arrays import Array, namespace
 from procurl.strategies.strategy import Strategy
 
 

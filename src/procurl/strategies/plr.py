@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.arrays import Array, namespace
-from procurl.checks import require_choice, require_interval, require_number
 from procurl.evidence import Evidence
+from procurl.internals.arrays import Array, namespace
+from procurl.internals.checks import require_choice, require_interval, require_number
 from procurl.strategies.strategy import Strategy
 from procurl.success import keep_finite
 

@@ -5,13 +5,13 @@ from typing import Self
 
 import numpy as np
 
-from procurl.arrays import Array, namespace
-from procurl.checks import require_number
 from procurl.evidence import Evidence
-from procurl.pool import TaskPool
-from procurl.schedules import Scheduled
+from procurl.internals.arrays import Array, namespace
+from procurl.internals.checks import require_number
+from procurl.strategies.schedules import Scheduled
 from procurl.strategies.softmax import SuccessSoftmax, SuccessState
 from procurl.success import CriticSuccess, RolloutPlan, Success, keep_finite
+from procurl.tasks.pool import TaskPool
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ProCuRL(SuccessSoftmax):
         state = super().update(state, evidence)
         if isinstance(self.p_star, TopRollouts) and state.p_star is not None:
             with np.errstate(invalid="ignore", over="ignore"):
-                top = self.success.normalised(evidence.rollout_top, evidence)
+                top = self.success.normalized(evidence.rollout_top, evidence)
             xp = namespace(top, state.p_star)
             best = xp.maximum(xp.clip(keep_finite(top, state.p_star), 0.0, 1.0), state.p_star)
             state = state._replace(p_star=best)

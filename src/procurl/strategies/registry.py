@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any
 
-from procurl.checks import suggest
-from procurl.settings import with_settings
+from procurl.internals.checks import suggest
+from procurl.internals.settings import with_settings
 from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.iid import IID
 from procurl.strategies.plr import PLR

@@ -13,7 +13,7 @@ The largest value is 0 so that no τ, however large, rounds away what q says of 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from procurl.arrays import Array, namespace, while_loop
+from procurl.internals.arrays import Array, namespace, while_loop
 
 MAX_TILT = 1e10  # separates values that differ by a billionth of their range
 MAX_SPREAD = 60.0  # of log p: no task falls below e^-60 of the likeliest, so every task can return
@@ -27,8 +27,8 @@ def self_paced_step(
 
     With δ the threshold and ε the largest KL divergence, both from the current distribution q:
 
-    1. While E_q[V] < δ, maximise E_p[V] subject to KL(p‖q) ≤ ε; done if E_p[V] < δ still.
-    2. Otherwise minimise KL(p‖uniform) subject to E_p[V] ≥ δ and KL(p‖q) ≤ ε.
+    1. While E_q[V] < δ, maximize E_p[V] subject to KL(p‖q) ≤ ε; done if E_p[V] < δ still.
+    2. Otherwise minimize KL(p‖uniform) subject to E_p[V] ≥ δ and KL(p‖q) ≤ ε.
 
     Args:
         log_q: [n] current log-probabilities.

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from procurl.arrays import Array, namespace, softmax
-from procurl.checks import require_number
 from procurl.evidence import Evidence
-from procurl.pool import TaskPool
-from procurl.schedules import Scheduled, check_scheduled, value_at
+from procurl.internals.arrays import Array, namespace, softmax
+from procurl.internals.checks import require_number
+from procurl.strategies.schedules import Scheduled, check_scheduled, value_at
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan, Success, success_probability
+from procurl.tasks.pool import TaskPool
 
 
 class Potential(Strategy):

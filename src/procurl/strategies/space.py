@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.arrays import Array, largest, namespace, softmax
-from procurl.checks import require_bounds, require_interval, require_number, require_whole
 from procurl.evidence import Evidence
-from procurl.schedules import Scheduled, check_scheduled, value_at
+from procurl.internals.arrays import Array, largest, namespace, softmax
+from procurl.internals.checks import require_bounds, require_interval, require_number, require_whole
+from procurl.strategies.schedules import Scheduled, check_scheduled, value_at
 from procurl.strategies.softmax import Potential
 from procurl.strategies.strategy import Strategy
-from procurl.success import keep_finite, normalise
+from procurl.success import keep_finite, normalize
 
 
 class SPaCEState(NamedTuple):
@@ -123,7 +123,7 @@ class SPaCEAlt(Potential):
         xp = namespace(evidence.values, state.values)
         values = keep_finite(evidence.values, state.values)
         rise = values - state.values
-        progress = normalise(rise, None, None) if self.v_max is None else rise / self.v_max
+        progress = normalize(rise, None, None) if self.v_max is None else rise / self.v_max
         return SPaCEAltState(
             step=xp.asarray(evidence.step, dtype=state.step.dtype),
             values=values,

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
-from procurl.arrays import Array, namespace
 from procurl.evidence import Evidence
-from procurl.pool import TaskPool
+from procurl.internals.arrays import Array, namespace
 from procurl.success import RolloutPlan, outcomes_of
+from procurl.tasks.pool import TaskPool
 
 
 class Strategy(ABC):
@@ -14,8 +14,8 @@ class Strategy(ABC):
 
     Subclass it as a frozen dataclass whose fields are the settings; keep the state in a NamedTuple
     of arrays. `init`, `update` and `probabilities` are pure and written against the array namespace
-    of their inputs (`procurl.arrays.namespace`), so that they run on NumPy and under JAX's `jit`
-    and `vmap`. Fields annotated with `float` are traced there and may be vmapped over; `int`, `str`
+    of their inputs (`procurl.namespace`), so that they run on NumPy and under JAX's `jit` and
+    `vmap`. Fields annotated with `float` are traced there and may be vmapped over; `int`, `str`
     and `bool` fields are compiled in.
     """
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from procurl.checks import require_number
+from procurl.internals.checks import require_number
 
 Floats = NDArray[np.float64]
 

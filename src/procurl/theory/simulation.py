@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from procurl.checks import require_number, require_whole
 from procurl.curriculum import Curriculum
 from procurl.evidence import Evidence
-from procurl.pool import TaskPool
+from procurl.internals.checks import require_number, require_whole
 from procurl.strategies.strategy import Strategy
+from procurl.tasks.pool import TaskPool
 from procurl.theory.learners import Floats, Learner
 
 

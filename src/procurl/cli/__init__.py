@@ -1,0 +1,5 @@
+"""The command line: `procurl COMMAND`."""
+
+from procurl.cli.program import main
+
+__all__ = ["main"]

@@ -1,0 +1,93 @@
+"""The command that makes tables and figures of the paper."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from procurl.cli.training import add_measuring, needs, require_directory, whole
+
+
+def add_paper_command(commands: Any) -> None:
+    """Add `paper` to the parser's commands."""
+    paper = commands.add_parser(
+        "paper",
+        help="make tables and figures of the paper, by name",
+        description="Train what a table or figure of the paper needs and write it with the paper's "
+        "numbers beside ours. Without a name, all are listed with what they need and how long it "
+        "takes here. What is trained or recorded already is kept.",
+        epilog="Example: procurl paper metrics-pointmass-s ablation-beta-pointmass-s --seeds 20",
+    )
+    add = paper.add_argument
+    add("names", nargs="*", metavar="NAME", help="which; `all` for every one")
+    add("--seeds", type=whole, metavar="N", help="runs per strategy (default: as in the paper)")
+    add("--steps", type=whole, metavar="N", help="training steps (default: as in the paper)")
+    add(
+        "--strategies",
+        nargs="+",
+        metavar="S",
+        help="of the strategies that a name needs, train only these (default: all)",
+    )
+    add("--n-envs", type=whole, default=1, metavar="N", help="environments per run (default: 1)")
+    add(
+        "--out",
+        type=Path,
+        default=Path("results/paper"),
+        metavar="DIR",
+        help="where to keep everything (default: %(default)s)",
+    )
+    add(
+        "--from-records",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="DIR",
+        help="rebuild from these folders of records instead of training; several are joined; "
+        "without a name, all that can be",
+    )
+    add(
+        "--join-records",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="DIR",
+        help="add these folders of records to those of --out, and make nothing else",
+    )
+    add_measuring(add)
+    add(
+        "--engine",
+        default="jax",
+        help="jax (default) or host, see `procurl compare --help`; what host cannot train in, and "
+        "entries of Stable-Baselines3, keep their own",
+    )
+    add("--backend", default="local", help="local (default) or ray, see `procurl compare --help`")
+    add("--ray-address", metavar="A", help="of the Ray cluster, see `procurl compare --help`")
+    paper.set_defaults(run=_paper)
+
+
+def _paper(parsed: argparse.Namespace) -> int:
+    from procurl.experiments.paper.paper import Options, join, list_names, run
+
+    require_directory(parsed.out)
+    if parsed.join_records:
+        if parsed.names or parsed.from_records:
+            raise ValueError("--join-records makes no pages: leave out names and --from-records")
+        print(join(parsed.join_records, parsed.out))
+        print(f"\nrecords: {parsed.out / 'records'}")
+        return 0
+    if not parsed.names and not parsed.from_records:
+        print(list_names(parsed.seeds))
+        return 0
+    needs("report", "matplotlib", "PIL")
+    chosen: dict[str, Any] = {"n_envs": parsed.n_envs} if parsed.n_envs != 1 else {}
+    chosen |= {"backend": parsed.backend, "ray_address": parsed.ray_address}
+    chosen |= {name: getattr(parsed, name) for name in ("workers", "eval_every", "eval_episodes")}
+    options = Options(
+        steps=parsed.steps,
+        engine=parsed.engine,
+        strategies=parsed.strategies,
+        command=parsed.as_typed,
+        compare=chosen,
+    )
+    print(run(parsed.names, parsed.seeds, parsed.out, parsed.from_records, options))
+    print(f"\npages: {parsed.out / 'README.md'}")
+    return 0

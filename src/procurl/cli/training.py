@@ -1,0 +1,226 @@
+"""The commands that train, and their options."""
+
+import argparse
+import logging
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+
+def add_training_commands(commands: Any) -> None:
+    """Add `compare` and `train` to the parser's commands."""
+    compare = commands.add_parser(
+        "compare",
+        help="train several strategies with several seeds and compare them",
+        description="Train strategies on an environment of the paper and compare them: a table, "
+        "report.html with learning curves and curricula, figures, and records for `procurl "
+        "export`. An existing --out directory goes on: finished runs are kept, unfinished ones go "
+        "on from their last checkpoint, and more seeds or strategies extend it.",
+        epilog="Example: procurl compare pointmass-s --strategies procurl-val iid --seeds 8 "
+        "--steps 200000",
+    )
+    compare.add_argument("env", metavar="ENV", help="environment, see `procurl envs`")
+    compare.add_argument(
+        "--strategies",
+        nargs="+",
+        default=["procurl-val", "iid"],
+        metavar="S",
+        help="names, see `procurl strategies`, each with settings if you like: "
+        "procurl-val:beta=10,floor=0.1 (default: procurl-val iid)",
+    )
+    _add_options(compare)
+    compare.set_defaults(run=_compare)
+
+    train = commands.add_parser(
+        "train",
+        help="train one strategy and keep its models",
+        description="Train one strategy, with several seeds if you like, and keep the last and the "
+        "best model of every run. Otherwise as `procurl compare`.",
+        epilog="Example: procurl train pointmass-s --strategy procurl-val --seeds 1 --render "
+        "agent.gif",
+    )
+    train.add_argument("env", metavar="ENV", help="environment, see `procurl envs`")
+    train.add_argument(
+        "--strategy", required=True, metavar="S", help="see `procurl strategies` and `compare`"
+    )
+    _add_options(train)
+    train.add_argument(
+        "--render", type=Path, metavar="GIF", help="also write an animation of the trained agent"
+    )
+    train.set_defaults(run=_compare)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that training commands share."""
+    add = parser.add_argument
+    add("--seeds", type=whole, default=8, metavar="N", help="runs per strategy (default: 8)")
+    add("--steps", type=whole, metavar="N", help="training steps (default: as in the paper)")
+    add("--n-envs", type=whole, default=1, metavar="N", help="environments per run (default: 1)")
+    add(
+        "--engine",
+        default="jax",
+        help="jax: our PPO, many runs side by side (default); host: our PPO for ballcatching and "
+        "antgoal, which steps MuJoCo on the cores and learns on the GPU, if there is one; sb3: "
+        "Stable-Baselines3's PPO",
+    )
+    add(
+        "--ppo",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="settings of PPO in place of the paper's, such as ent_coef=0.002",
+    )
+    add("--pool", metavar="FILE", help="training pool (default: the project's)")
+    add("--test-pool", metavar="FILE", help="pool to test on at each evaluation")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where to keep everything (default: results/COMMAND-ENV)",
+    )
+    add(
+        "--backend",
+        default="local",
+        help="local: the cores or the GPU of this machine (default); ray: a Ray cluster",
+    )
+    add(
+        "--ray-address",
+        metavar="A",
+        help="of the cluster that this machine is a node of: auto, or HOST:PORT (default: "
+        "$RAY_ADDRESS, or a cluster of this machine alone)",
+    )
+    add_measuring(add)
+    add("--tensorboard", type=Path, metavar="DIR", help="also log to TensorBoard files in DIR")
+    add("--wandb", metavar="PROJECT", help="also log to this project of Weights & Biases")
+
+
+def add_measuring(add: Callable[..., Any]) -> None:
+    """Add the options for evaluations and for the number of processes."""
+    add(
+        "--eval-every",
+        type=whole,
+        metavar="N",
+        help="training steps between evaluations (default: as in the paper)",
+    )
+    add(
+        "--eval-episodes",
+        type=whole,
+        metavar="N",
+        help="episodes on each task of an evaluation (default: as in the paper)",
+    )
+    add(
+        "--workers",
+        type=whole,
+        metavar="N",
+        help="processes at a time, which share the cores or the GPU of this machine (default: one "
+        "for every core, or one for the GPU)",
+    )
+
+
+def _compare(parsed: argparse.Namespace) -> int:
+    if parsed.engine in ("jax", "host"):
+        needs("jax", "jax", "flax", "optax")
+    if parsed.engine == "sb3":
+        needs("sb3", "stable_baselines3", "gymnasium")
+    needs("report", "matplotlib", "PIL")
+    from procurl.experiments.compare import compare, render
+    from procurl.experiments.request import Asked
+
+    train = parsed.command == "train"
+    out: Path = parsed.out or Path("results") / f"{parsed.command}-{parsed.env}"
+    require_directory(out)
+    if train and parsed.render is not None:
+        _require_picture(parsed.render)
+    asked = Asked(
+        env=parsed.env,
+        strategies=[parsed.strategy] if train else parsed.strategies,
+        seeds=parsed.seeds,
+        out=out,
+        steps=parsed.steps,
+        n_envs=parsed.n_envs,
+        engine=parsed.engine,
+        pool=parsed.pool,
+        test_pool=parsed.test_pool,
+        ppo=parsed.ppo,
+        keep_models=train,
+        backend=parsed.backend,
+        ray_address=parsed.ray_address,
+        workers=parsed.workers,
+        eval_every=parsed.eval_every,
+        eval_episodes=parsed.eval_episodes,
+        tensorboard=parsed.tensorboard,
+        wandb=parsed.wandb,
+        command=parsed.as_typed,
+    )
+    print(compare(asked))
+    print(f"\nreport: {out / 'report.html'}\nrecords: procurl export {out}")
+    if train:
+        print(f"models: {out / 'runs'}/…/models, for procurl.load_policy")
+        if parsed.render is not None:
+            with _logged("procurl.envs.rendering.playback"):
+                render(out, parsed.render)
+            print(f"animation: {parsed.render}")
+    return 0
+
+
+def whole(text: str) -> int:
+    """The whole number that an option was given, which may be written like 1e6 or 1_000_000."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number such as 200000 or 1e6")
+    return int(number)
+
+
+def require_directory(out: Path) -> None:
+    """Raise where --out is a file, or would lie in one."""
+    for path in (out, *out.parents):
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"--out must be a directory, got {out}: {path} is a file")
+
+
+def _require_picture(path: Path) -> None:
+    """Raise before all training where its animation could not be written; make the folder."""
+    if path.suffix.lower() != ".gif":
+        raise ValueError(f"--render must be a file that ends in .gif, got {path}")
+    if path.is_dir():
+        raise ValueError(f"--render must be a file, got {path}: it is a directory")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"--render {path} cannot be written: its folder cannot be made ({error.strerror})"
+        ) from error
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"--render {path} cannot be written: no permission in its folder")
+
+
+@contextmanager
+def _logged(module: str) -> Iterator[None]:
+    """Print what a module logs, to the error stream."""
+    log, handler = logging.getLogger(module), logging.StreamHandler()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+def needs(extra: str, *packages: str) -> None:
+    """Raise with the extra to install where one of its packages is missing."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise ImportError(f"{package} is not installed: pip install 'procurl[{extra}]'")

@@ -1,0 +1,1 @@
+"""Array environments as Gymnasium environments, and tasks for anybody's environment."""

@@ -1,0 +1,239 @@
+"""Any Gymnasium environment with a pool of tasks, played in the order that a curriculum gives."""
+
+import pickle
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple, SupportsFloat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.tasks.pool import TaskPool
+
+try:
+    import gymnasium
+    from gymnasium.utils import RecordConstructorArgs
+    from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
+except ImportError as error:
+    raise ImportError("TaskEnv needs gymnasium: pip install 'procurl[sb3]'") from error
+
+from procurl.envs.adapters.gym_env import GymEnv
+
+KEPT = 100_000  # episodes that are remembered until they are collected; older ones are dropped
+
+
+class Played(NamedTuple):
+    """The episodes that ended since the last look, in the order in which they ended."""
+
+    tasks: NDArray[np.int64]  # [m] ids
+    returns: NDArray[np.float64]  # [m] sums of rewards, undiscounted
+    lengths: NDArray[np.int64]  # [m] steps
+    success: NDArray[np.float64]  # [m] 1 or 0 by info["is_success"], NaN where it is not there
+
+
+class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Plays the next task of a queue at each reset, as vector environments reset on their own.
+
+    The environment is handed the task itself: a context as `options={"context": row}`, a seed as
+    `reset(seed=…)`, an opaque task as `options={"task": task}`; or, with `set_task`, by a call of
+    that before a plain reset. Where the queue is empty, a task is drawn uniformly.
+    `reset(options={"task": i})` plays task i and leaves the queue alone. `info["task"]` has the id.
+
+    A `seed` given to `reset` seeds the environment and the uniform draws; for a pool of seeds it
+    seeds the draws only, as there the task decides the environment's.
+
+    >>> from procurl import TaskPool
+    >>> env = TaskEnv(MyEnv(), TaskPool(contexts))  # doctest: +SKIP
+    >>> env.push_tasks([3, 1, 4])  # doctest: +SKIP
+
+    Args:
+        env: the environment.
+        pool: its tasks.
+        set_task: called as `set_task(env, task)` before each reset, for environments that take
+            their task in another way.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        pool: TaskPool,
+        set_task: Callable[[gymnasium.Env[Any, Any], Any], None] | None = None,
+    ) -> None:
+        # With these `gymnasium.make(task_env.spec)` builds the same once more.
+        RecordConstructorArgs.__init__(self, pool=pool, set_task=set_task, _disable_deepcopy=True)
+        gymnasium.Wrapper.__init__(self, env)
+        if not isinstance(pool, TaskPool):
+            raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
+        if set_task is not None and not callable(set_task):
+            raise TypeError(f"set_task must be a function of (env, task), got {set_task!r}")
+        self.pool = pool
+        self.task: int | None = None  # the id that is being played, None before the first reset
+        self._set_task = set_task
+        # procurl's own environments take a task of their own pool by its id, which is faster.
+        inside = env.unwrapped
+        self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
+        if isinstance(inside, GymEnv) and set_task is None:
+            inside.array_env.check_columns(pool)
+        self._queue: deque[int] = deque()
+        self._draws = np.random.default_rng()
+        self._played: deque[tuple[int, float, int, float]] = deque(maxlen=KEPT)
+        self._return = 0.0
+        self._length = 0
+
+    def push_tasks(self, ids: Any) -> None:
+        """Play the tasks `ids` [k] from the next reset on; what was queued before is dropped."""
+        queue = np.asarray(ids)
+        if queue.ndim != 1 or (queue.size and queue.dtype.kind not in "iu"):
+            raise ValueError(f"ids must be a list of task ids, got {ids!r}")
+        outside = queue[(queue < 0) | (queue >= len(self.pool))]
+        if outside.size:
+            self._check_id(outside[0])
+        self._queue = deque(queue.tolist())
+
+    @property
+    def queue(self) -> tuple[int, ...]:
+        """The ids that are played next; setting it is `push_tasks`.
+
+        A vector environment's `set_attr("queue", …)` thus gives each sub-environment its own.
+        """
+        return tuple(self._queue)
+
+    @queue.setter
+    def queue(self, ids: Any) -> None:
+        self.push_tasks(ids)
+
+    def collect(self) -> Played:
+        """The episodes that ended since the last call, which are then forgotten.
+
+        An episode that a reset cut short is not among them.
+        """
+        rows = list(self._played)
+        self._played.clear()
+        tasks, returns, lengths, success = zip(*rows, strict=True) if rows else ((),) * 4
+        return Played(
+            np.array(tasks, dtype=np.int64),
+            np.array(returns, dtype=np.float64),
+            np.array(lengths, dtype=np.int64),
+            np.array(success, dtype=np.float64),
+        )
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        if seed is not None:
+            self._draws = np.random.default_rng(seed)
+        options = dict(options or {})
+        self.task = self._next_task(options)
+        self._return, self._length = 0.0, 0
+        observation, info = self._reset_to(self.task, seed, options)
+        return observation, info | {"task": self.task}
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        if self.task is None:
+            raise RuntimeError("no task is being played: call reset before step")
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._return += float(reward)
+        self._length += 1
+        if terminated or truncated:
+            success = self._success(info)
+            self._played.append((self.task, self._return, self._length, success))
+        return observation, reward, terminated, truncated, info | {"task": self.task}
+
+    @property
+    def spec_travels(self) -> bool:
+        """Whether `spec` can be sent to another process; a `set_task` by lambda cannot."""
+        try:
+            pickle.dumps(self.spec)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return False
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is needed to go on identically: JSON values, but for arrays in `["env"]["state"]`.
+
+        `env` is None where the environment inside cannot tell its own state: one that can has
+        methods `state_dict` and `load_state_dict`, as procurl's array environments do.
+        """
+        inside: Any = self.env.unwrapped
+        return {
+            "task": self.task,
+            "return": self._return,
+            "length": self._length,
+            "queue": list(self._queue),
+            "played": [list(row) for row in self._played],
+            "draws": self._draws.bit_generator.state,
+            "env": inside.state_dict() if self._keeps_state() else None,
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from `state_dict`, in the midst of its episode; the first reset must be over."""
+        if saved["env"] is None or not self._keeps_state():
+            raise ValueError(
+                "the environment cannot go on where it was: it has no state_dict and "
+                "load_state_dict, or a wrapper with a state of its own is around it"
+            )
+        inside: Any = self.env.unwrapped
+        inside.load_state_dict(saved["env"])
+        self.task, self._return, self._length = saved["task"], saved["return"], saved["length"]
+        self._queue = deque(saved["queue"])
+        self._played = deque((tuple(row) for row in saved["played"]), maxlen=KEPT)
+        self._draws.bit_generator.state = saved["draws"]
+
+    def _keeps_state(self) -> bool:
+        """Whether the environment can be saved and restored in the midst of an episode."""
+        inside = self.env
+        while isinstance(inside, OrderEnforcing | PassiveEnvChecker):
+            inside = inside.env
+        own = inside is inside.unwrapped
+        return own and hasattr(inside, "state_dict") and hasattr(inside, "load_state_dict")
+
+    def _next_task(self, options: dict[str, Any]) -> int:
+        """The id to play, and `options` without the user's choice."""
+        if "task" in options:
+            task = options.pop("task")
+            self._check_id(task)
+            return int(task)
+        if self._queue:
+            return self._queue.popleft()
+        return int(self._draws.integers(len(self.pool)))
+
+    def _reset_to(
+        self, number: int, seed: int | None, options: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        task = self.pool[number]
+        if self._set_task is not None:
+            self._set_task(self.env, task)
+        elif self.pool.seeds is not None:
+            seed = int(task)
+        else:
+            by_context = self.pool.contexts is not None and not self._takes_ids
+            name = "context" if by_context else "task"
+            if name in options:
+                raise ValueError(
+                    f"reset option {name!r} is what TaskEnv hands over for the task it plays; "
+                    "choose one of its pool with options={'task': id}"
+                )
+            options[name] = np.array(task) if by_context else number if self._takes_ids else task
+        return self.env.reset(seed=seed, options=options or None)
+
+    def _success(self, info: dict[str, Any]) -> float:
+        """1 or 0 by `info["is_success"]`, NaN where it is not there."""
+        told = info.get("is_success", np.nan)
+        value = np.asarray(told)  # what computes in arrays may say it as an array of one element
+        if value.size == 1 and value.dtype.kind in "biuf":
+            success = float(value.item())
+            if success in (0.0, 1.0) or np.isnan(success):
+                return success
+        raise ValueError(
+            f"info['is_success'] must be True or False at the end of an episode, got {told!r} on "
+            f"task {self.task}: success is what curricula are measured by"
+        )
+
+    def _check_id(self, task: Any) -> None:
+        if isinstance(task, bool) or not isinstance(task, int | np.integer):
+            raise TypeError(f"task must be an id of the pool, an integer, got {task!r}")
+        if not 0 <= task < len(self.pool):
+            raise ValueError(
+                f"task must be from 0 to {len(self.pool) - 1}, got {task}: "
+                "the pool has no such task"
+            )

@@ -1,0 +1,1 @@
+"""AntGoal: an ant walks to a goal. Needs MuJoCo."""

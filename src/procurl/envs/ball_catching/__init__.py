@@ -1,0 +1,1 @@
+"""BallCatching: a robot arm catches a ball in a net. Needs MuJoCo."""

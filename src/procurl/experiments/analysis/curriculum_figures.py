@@ -1,0 +1,154 @@
+"""Figures of curricula and pools: what was played along training, and what there was to play."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.envs.registry import make_host_env
+from procurl.experiments.analysis.figures import COLORS, lines_of, page
+from procurl.experiments.analysis.statistics import Floats, smoothed
+from procurl.experiments.analysis.tables import short
+from procurl.experiments.analysis.trends import Features, Trend, mean_trend, typical_task
+from procurl.tasks.pool import TaskPool
+
+POINTS = 120  # along training
+Picture = NDArray[np.uint8]
+
+
+def draw_curriculum(
+    found: Sequence[Trend],
+    features: Features,
+    path: Path,
+    pictures: Mapping[str, Picture] | None = None,
+) -> None:
+    """The features of the picked tasks against training, a panel each, with pictures of tasks.
+
+    Lines are means over runs ± 1 standard error, smoothed as learning curves are.
+
+    Args:
+        found: of all contenders together, at least one.
+        features: of the pool; features that never differ are left out.
+        path: of the files.
+        pictures: below the panels, by their captions.
+    """
+    shown = [j for j, column in enumerate(features.values.T) if np.ptp(column) > 0]
+    wide = 2.15 * max(len(shown), 2)
+    heights = [2.5] + ([_height_of(pictures, wide)] if pictures else [])
+    with page(path, (wide, sum(heights)), rows=0) as (figure, _):
+        parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)
+        axes = parts[0][0].subplots(1, len(shown), squeeze=False)[0]
+        labels = list(dict.fromkeys(trend.label for trend in found))
+        _draw_features(axes, found, features, labels, shown)
+        handles, names = axes[0].get_legend_handles_labels()
+        parts[0][0].legend(handles, names, loc="outside upper center", ncols=len(names))
+        if pictures:
+            _draw_pictures(parts[1][0], pictures)
+
+
+def typical_pictures(
+    found: Sequence[Trend], features: Features, env: str, pool: TaskPool, steps: Sequence[int]
+) -> dict[str, Picture]:
+    """Pictures of a typical task at each of the steps, by captions that name them."""
+    dynamics = make_host_env(env)
+    pictures = {}
+    for step in steps:
+        task = typical_task(found, step, features)
+        state = dynamics.initial(dynamics.context_of(pool[task])[None])
+        pictures[f"played at {short(step)}"] = dynamics.draw([state])
+    return pictures
+
+
+def draw_pools(pools: Mapping[str, TaskPool], path: Path) -> None:
+    """Where the tasks of several pools lie: two contexts as a map, the third as color.
+
+    Beside each map stand the distributions of the two contexts.
+    """
+    first = next(iter(pools.values()))
+    assert first.contexts is not None
+    every = np.concatenate([pool.contexts for pool in pools.values() if pool.contexts is not None])
+    low, high = every.min(axis=0), every.max(axis=0)
+    k = len(pools)
+    with page(path, (3.3 * k + 0.7, 3.4), rows=0) as (figure, _):
+        grid = figure.add_gridspec(
+            2, 2 * k + 1, width_ratios=[4, 1] * k + [0.18], height_ratios=(1, 4)
+        )
+        for i, (title, pool) in enumerate(pools.items()):
+            assert pool.contexts is not None
+            above = figure.add_subplot(grid[0, 2 * i], title=f"{title}: {len(pool)} tasks")
+            middle = figure.add_subplot(grid[1, 2 * i], sharex=above)
+            beside = figure.add_subplot(grid[1, 2 * i + 1], sharey=middle)
+            dots = _draw_pool((above, middle, beside), pool, low, high, COLORS[i % len(COLORS)])
+        if len(first.names) > 2:
+            bar = figure.colorbar(dots, cax=figure.add_subplot(grid[1, 2 * k]))
+            bar.set_label(_words(first.names[2]))
+
+
+def _draw_pool(axes: Any, pool: TaskPool, low: Floats, high: Floats, color: str) -> Any:
+    """Draw a map with its two distributions, and give the map's dots."""
+    above, middle, beside = axes
+    assert pool.contexts is not None
+    x, y, last = pool.contexts[:, 0], pool.contexts[:, 1], pool.contexts[:, -1]
+    dots = middle.scatter(
+        x, y, c=last, cmap="cividis", s=16, vmin=low[-1], vmax=high[-1], edgecolor="white", lw=0.3
+    )
+    middle.set(xlabel=_words(pool.names[0]), ylabel=_words(pool.names[1]))
+    bins_x, bins_y = (np.linspace(low[j], high[j], 17) for j in (0, 1))
+    above.hist(x, bins_x, color=color, alpha=0.8)
+    beside.hist(y, bins_y, color=color, alpha=0.8, orientation="horizontal")
+    above.set_ylabel("tasks")
+    beside.set_xlabel("tasks")
+    above.tick_params(labelbottom=False)
+    beside.tick_params(labeleft=False)
+    for axis in (above, beside):
+        axis.grid(visible=False)
+    return dots
+
+
+def _draw_features(
+    axes: Any,
+    found: Sequence[Trend],
+    features: Features,
+    labels: Sequence[str],
+    shown: Sequence[int],
+) -> None:
+    lines = lines_of(labels)
+    for label in labels:
+        mine = [trend for trend in found if trend.label == label]
+        ends = [float(trend.steps[-1]) for trend in mine]
+        steps = np.linspace(min(float(trend.steps[0]) for trend in mine), max(ends), POINTS)
+        mean, error = mean_trend(mine, steps)
+        mean = smoothed(mean.T).T
+        color, dash = lines[label]
+        for axis, j in zip(axes, shown, strict=True):
+            at, line, width = steps / 1e6, mean[:, j], error[:, j]
+            axis.plot(at, line, color=color, linestyle=dash, linewidth=1.4, label=label)
+            axis.fill_between(at, line - width, line + width, color=color, alpha=0.18, lw=0)
+    for axis, j in zip(axes, shown, strict=True):
+        axis.set(title=_words(features.names[j]), xlabel="training steps (millions)")
+        # At least a standard deviation of the pool is in view, so that chance looks like chance.
+        column = features.values[:, j]
+        reach = column.mean() + column.std() / 2 * np.array([-1.0, 1.0])
+        wanted = np.clip(reach, column.min(), column.max())
+        low, high = axis.get_ylim()
+        axis.set_ylim(min(low, wanted[0]), max(high, wanted[1]))
+
+
+def _draw_pictures(part: Any, pictures: Mapping[str, Picture]) -> None:
+    axes = part.subplots(1, len(pictures), squeeze=False)[0]
+    for axis, (caption, picture) in zip(axes, pictures.items(), strict=True):
+        axis.imshow(picture, interpolation="lanczos")
+        axis.set_title(caption, fontsize=8.5)
+        axis.set_axis_off()
+
+
+def _height_of(pictures: Mapping[str, Picture], wide: float) -> float:
+    """Inches that a row of pictures and its captions take."""
+    height, width = next(iter(pictures.values())).shape[:2]
+    return float(0.95 * wide / len(pictures) * height / width + 0.35)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,131 @@
+"""Learning curves: all that the runs of one contender measured, as arrays over runs and steps."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.experiments.analysis.statistics import Floats
+from procurl.records.export import Row
+from procurl.records.results import Results
+
+
+class Curve(NamedTuple):
+    """Every evaluation of one contender's runs; NaN where a run has none at that step."""
+
+    label: str
+    seeds: NDArray[np.int64]  # [r] ascending
+    steps: NDArray[np.int64]  # [k] ascending
+    performance: Floats  # [r, k] mean return over the pool
+    test_performance: Floats  # [r, k] over the test pool
+    env_steps: Floats  # [r, k] training and teacher
+    seconds: Floats  # [r, k] of training
+
+    def at(self, step: int) -> Floats:
+        """[r] performance at that step, NaN where it was not evaluated."""
+        return self._column(self.performance, step)
+
+    def env_steps_at(self, step: int) -> Floats:
+        """[r] environment steps taken until then, NaN where it was not evaluated."""
+        return self._column(self.env_steps, step)
+
+    def seconds_at(self, step: int) -> Floats:
+        """[r] seconds of training until then, NaN where it was not evaluated."""
+        return self._column(self.seconds, step)
+
+    @property
+    def final(self) -> Floats:
+        """[r] performance at the last step."""
+        return self.performance[:, -1]
+
+    def best(self, until: int | None = None) -> tuple[Floats, Floats]:
+        """([r] best performance on the training pool, [r] test performance at that evaluation).
+
+        The first of equal evaluations counts; NaN for a run without any.
+        """
+        shown = self.performance[:, : self._until(until)]
+        there = np.where(np.isnan(shown), -np.inf, shown)
+        row = np.arange(len(shown))
+        where = there.argmax(axis=1)
+        return shown[row, where], self.test_performance[row, where]
+
+    def cut(self, until: int) -> "Curve":
+        """The same without the evaluations after step `until`."""
+        k = self._until(until)
+        return self._replace(
+            steps=self.steps[:k],
+            performance=self.performance[:, :k],
+            test_performance=self.test_performance[:, :k],
+            env_steps=self.env_steps[:, :k],
+            seconds=self.seconds[:, :k],
+        )
+
+    def _column(self, values: Floats, step: int) -> Floats:
+        where = np.flatnonzero(self.steps == step)
+        return values[:, where[0]] if len(where) else np.full(len(self.seeds), np.nan)
+
+    def _until(self, until: int | None) -> int:
+        if until is None:
+            return len(self.steps)
+        return int(np.searchsorted(self.steps, until, side="right"))
+
+
+class Point(NamedTuple):
+    """One evaluation of one run, as far as curves need it."""
+
+    label: str
+    seed: int
+    step: int
+    values: tuple[float, float, float, float]  # performance, test performance, env steps, seconds
+
+
+def curves(results: Results) -> list[Curve]:
+    """One curve per contender, in the order of the results; runs without evaluations have none."""
+    return _gathered(
+        Point(
+            run.label,
+            run.seed,
+            at.step,
+            (at.performance, _number(at.test_performance), at.env_steps, at.seconds),
+        )
+        for run in results.runs
+        for at in results.evaluations.get(run, ())
+    )
+
+
+def curves_of_rows(rows: Iterable[Row]) -> list[Curve]:
+    """The same from rows of the exported table."""
+    return _gathered(
+        Point(
+            f"{row.strategy}:{row.setting}" if row.setting else row.strategy,
+            row.seed,
+            row.step,
+            (row.performance, _number(row.test_performance), row.env_steps, row.seconds),
+        )
+        for row in rows
+    )
+
+
+def by_label(found: Iterable[Curve]) -> Mapping[str, Curve]:
+    """The curves by their contender."""
+    return {curve.label: curve for curve in found}
+
+
+def _gathered(points: Iterable[Point]) -> list[Curve]:
+    by_contender: dict[str, list[Point]] = {}
+    for point in points:
+        by_contender.setdefault(point.label, []).append(point)
+    return [_curve(label, mine) for label, mine in by_contender.items()]
+
+
+def _curve(label: str, points: list[Point]) -> Curve:
+    seeds, row = np.unique([point.seed for point in points], return_inverse=True)
+    steps, column = np.unique([point.step for point in points], return_inverse=True)
+    values = np.full((4, len(seeds), len(steps)), np.nan)
+    values[:, row, column] = np.array([point.values for point in points], dtype=np.float64).T
+    return Curve(label, seeds, steps, *values)
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value

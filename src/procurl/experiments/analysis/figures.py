@@ -1,0 +1,280 @@
+"""Figures for papers and reports, each as a PNG and an SVG file (extra `report`).
+
+A strategy has the same color and dash in every figure. The colors are Okabe and Ito's, which the
+color-blind can tell apart, and dashes tell them apart in gray.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.analysis.statistics import (
+    SMOOTHED_OVER,
+    Floats,
+    Interval,
+    mean_interval,
+    smoothed,
+    standard_error,
+)
+
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, OLIVE = "#E69F00", "#56B4E9", "#000000", "#8C8C36"
+COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, OLIVE)
+SOLID, DASHED, DOTTED = "-", (0, (5, 1.5)), (0, (1, 1.2))
+DPI = 160
+
+AXES: Mapping[str, str] = {
+    "train": "training steps (millions)",
+    "env": "environment steps, training and teacher (millions)",
+    "seconds": "seconds of training",
+}
+
+
+class Line(NamedTuple):
+    """How a contender is drawn."""
+
+    color: str
+    dash: Any
+
+
+STRATEGY_LINES: Mapping[str, Line] = {
+    "procurl-env": Line(BLUE, SOLID),
+    "procurl-env-4": Line(BLUE, DASHED),
+    "procurl-env-2": Line(BLUE, DOTTED),
+    "procurl-val": Line(VERMILLION, SOLID),
+    "procurl-argmax": Line(VERMILLION, DASHED),
+    "procurl-out": Line(GREEN, SOLID),
+    "space": Line(PURPLE, SOLID),
+    "space-alt": Line(PURPLE, DASHED),
+    "spdl": Line(ORANGE, SOLID),
+    "plr": Line(SKY, SOLID),
+    "iid": Line(BLACK, SOLID),
+    "easy": Line(OLIVE, SOLID),
+    "hard": Line(OLIVE, DASHED),
+}
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#555555",
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "procurl",
+}
+
+
+def lines_of(labels: Sequence[str]) -> dict[str, Line]:
+    """How each contender is drawn: known strategies as everywhere, others with what is left."""
+    known = {label: STRATEGY_LINES[label] for label in labels if label in STRATEGY_LINES}
+    free = (
+        line
+        for line in (Line(color, dash) for dash, color in product(_DASHES, COLORS))
+        if line not in known.values()
+    )
+    others = [label for label in labels if label not in known]
+    return known | dict(zip(others, _endless(free), strict=False))
+
+
+_DASHES = (SOLID, DASHED, DOTTED, (0, (6, 1.5, 1, 1.5)))
+
+
+def _endless(free: Iterator[Line]) -> Iterator[Line]:
+    """The lines that are left, then all over again."""
+    yield from free
+    while True:
+        yield from (Line(color, dash) for dash, color in product(_DASHES, COLORS))
+
+
+@contextmanager
+def page(
+    path: Path, size: tuple[float, float], rows: int = 1, columns: int = 1, **options: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Give (figure, axes `[rows][columns]`) in the common style; written as PNG and SVG at the end.
+
+    Args:
+        path: of the files, whatever its suffix.
+        size: inches.
+        rows, columns: of the axes; none where `rows` is 0.
+        options: for `Figure.subplots`.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "figures need Matplotlib, which is not installed: pip install 'procurl[report]'"
+        ) from error
+    with rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, **options) if rows else None
+        yield figure, axes
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path.with_suffix(".png"), dpi=DPI, pil_kwargs={"optimize": True})
+        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": "procurl"})
+
+
+def draw_curves(found: Sequence[Curve], path: Path, title: str = "", x: str = "train") -> None:
+    """Learning curves: mean performance ± 1 standard error, smoothed over five evaluations.
+
+    Args:
+        found: one line each.
+        path: of the files.
+        title: above the figure.
+        x: `train`, `env` or `seconds`, what performance is drawn against.
+    """
+    with page(path, (6.4, 3.6)) as (figure, axes):
+        learning_curves(axes[0][0], found, x)
+        axes[0][0].set_title(title)
+        _legend(figure, axes[0][0])
+
+
+def learning_curves(axis: Any, found: Sequence[Curve], x: str = "train") -> None:
+    """The curves of `draw_curves` on a given axis, the best last value first in the legend."""
+    if x not in AXES:
+        raise ValueError(f"x must be one of {', '.join(AXES)}, got {x!r}")
+    lines = lines_of([curve.label for curve in found])
+    ends: list[float] = []
+    for curve in sorted(found, key=_last_mean, reverse=True):
+        color, dash = lines[curve.label]
+        at = curve_axis(curve, x)
+        mean, error = mean_curve(curve)
+        axis.plot(at, mean, color=color, linestyle=dash, linewidth=1.5, label=curve.label)
+        axis.fill_between(at, mean - error, mean + error, color=color, alpha=0.18, lw=0)
+        ends.append(float(at[-1]))
+    if x != "train" and max(ends) > 5 * min(ends) > 0:
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+    axis.set(xlabel=AXES[x], ylabel="mean return over the pool")
+
+
+def curve_axis(curve: Curve, x: str) -> Floats:
+    """[k] where the evaluations stand: training steps, or the mean over runs of another measure."""
+    if x == "train":
+        return curve.steps / 1e6
+    if x == "env":
+        return _means(curve.env_steps) / 1e6
+    return _means(curve.seconds)
+
+
+def mean_curve(curve: Curve) -> tuple[Floats, Floats]:
+    """([k] mean, [k] standard error) over runs of the smoothed curves; NaN where nobody is."""
+    heights = smoothed(curve.performance, SMOOTHED_OVER)
+    error = np.array([standard_error(column) for column in heights.T])
+    return _means(heights), error
+
+
+class Compared(NamedTuple):
+    """A number of ours beside theirs."""
+
+    label: str
+    ours: Interval | None
+    theirs: Interval | None
+
+
+def draw_intervals(panels: Mapping[str, Sequence[Compared]], path: Path, x_label: str) -> None:
+    """Means with 95% intervals, a panel each: ours filled, the paper's hollow, one row a label."""
+    names = [row.label for row in next(iter(panels.values()))]
+    size = (1.6 + 1.75 * len(panels), 0.8 + 0.3 * len(names))
+    with page(path, size, 1, len(panels), sharey=True) as (figure, axes):
+        lines = lines_of(names)
+        for axis, (title, rows) in zip(axes[0], panels.items(), strict=True):
+            for i, row in enumerate(rows):
+                color = lines[row.label].color
+                _interval(axis, row.ours, i - 0.13, color, "o", color)
+                _interval(axis, row.theirs, i + 0.17, color, "s", "white")
+            axis.set(title=title, xlabel=x_label, yticks=range(len(names)), yticklabels=names)
+            axis.grid(axis="y", visible=False)
+        axes[0][0].invert_yaxis()
+        _ours_and_theirs(figure, axes[0][0])
+
+
+def draw_ablation(
+    panels: Mapping[str, Sequence[tuple[float, Compared]]], path: Path, x_label: str
+) -> None:
+    """Performance against a setting, a panel per moment of training: ours filled, theirs hollow.
+
+    Values stand side by side at equal distances.
+    """
+    with page(path, (2.4 * len(panels) + 0.5, 2.8), 1, len(panels), sharey=True) as (figure, axes):
+        for axis, (title, rows) in zip(axes[0], panels.items(), strict=True):
+            ours = [(i - 0.07, row.ours) for i, (_, row) in enumerate(rows)]
+            theirs = [(i + 0.07, row.theirs) for i, (_, row) in enumerate(rows)]
+            _against_setting(axis, theirs, "#555555", "s", "white", DASHED)
+            _against_setting(axis, ours, VERMILLION, "o", VERMILLION, SOLID)
+            ticks = [f"{value:g}" for value, _ in rows]
+            axis.set(title=title, xlabel=x_label, xticks=range(len(ticks)), xticklabels=ticks)
+        axes[0][0].set(ylabel="mean return over the pool", ylim=(0, None))
+        _ours_and_theirs(figure, axes[0][0])
+
+
+def _against_setting(
+    axis: Any,
+    rows: Sequence[tuple[float, Interval | None]],
+    color: str,
+    marker: str,
+    fill: str,
+    dash: Any,
+) -> None:
+    shown = [(value, interval) for value, interval in rows if interval is not None]
+    if not shown:
+        return
+    axis.errorbar(
+        [value for value, _ in shown],
+        [interval.mean for _, interval in shown],
+        yerr=np.nan_to_num([interval.half_width for _, interval in shown]),
+        color=color,
+        linestyle=dash,
+        linewidth=1.1,
+        marker=marker,
+        markersize=5,
+        mfc=fill,
+        elinewidth=1.1,
+    )
+
+
+def _interval(
+    axis: Any, shown: Interval | None, y: float, color: str, marker: str, fill: str
+) -> None:
+    if shown is None or np.isnan(shown.mean):
+        return
+    width = [np.nan_to_num(shown.half_width)]
+    axis.errorbar(
+        [shown.mean], [y], xerr=width, color=color, marker=marker, markersize=5, mfc=fill, lw=1.3
+    )
+
+
+def _ours_and_theirs(figure: Any, axis: Any) -> None:
+    gray = "#555555"
+    handles = [
+        *axis.plot([], [], "o", color=gray, markersize=5),
+        *axis.plot([], [], "s", color=gray, mfc="white", markersize=5),
+    ]
+    figure.legend(
+        handles, ["ours", "the paper"], loc="outside lower center", ncols=2, handlelength=1
+    )
+
+
+def _legend(figure: Any, axis: Any) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper")
+
+
+def _means(values: Floats) -> Floats:
+    """[k] means over runs of what was measured."""
+    return np.array([mean_interval(column).mean for column in values.T])
+
+
+def _last_mean(curve: Curve) -> float:
+    """The last point of the drawn curve, by which legends are sorted; nobody there comes last."""
+    return float(np.nan_to_num(mean_curve(curve)[0][-1], nan=-np.inf))

@@ -1,0 +1,353 @@
+"""What many runs say together: intervals, interquartile means, comparisons, areas, steps to reach.
+
+Values come one per run. NaN stands for "not measured", such as an evaluation that a run has not
+come to yet; such runs are left out of a number, and how many were counted is told beside it.
+Nothing is drawn at random but by the seed that is given.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from procurl.experiments.analysis.resampling import (
+    Floats,
+    counts_at,
+    draw_counts,
+    portions,
+    share_of_wins,
+)
+from procurl.internals.checks import require_number, require_whole
+
+__all__ = [
+    "SMOOTHED_OVER",
+    "Estimate",
+    "Floats",
+    "Interval",
+    "Reached",
+    "area_under_curve",
+    "difference_interval",
+    "iqm",
+    "iqm_interval",
+    "mean_interval",
+    "probability_of_improvement",
+    "reached",
+    "smoothed",
+    "standard_error",
+    "steps_to_reach",
+]
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+SMOOTHED_OVER = 5  # evaluations, in figures only
+
+
+class Interval(NamedTuple):
+    """A mean and half the width of its confidence interval, NaN where a single run has none."""
+
+    mean: float
+    half_width: float
+    runs: int  # that were counted
+
+    def __str__(self) -> str:
+        if math.isnan(self.mean):
+            return "–"
+        return f"{self.mean:.2f}" + (
+            "" if math.isnan(self.half_width) else f" ± {self.half_width:.2f}"
+        )
+
+
+class Estimate(NamedTuple):
+    """A number and the ends of its bootstrap interval, NaN where a single run has none."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "–"
+        ends = "" if math.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.value:.2f}{ends}"
+
+
+class Reached(NamedTuple):
+    """How soon runs came to a threshold; those that never did stay in the count."""
+
+    threshold: float
+    runs: int
+    reached: int
+    median: float  # steps over all runs, infinite where half of them or more never got there
+
+    @property
+    def goal(self) -> str:
+        """The threshold to two digits."""
+        return f"{float(f'{self.threshold:.2g}'):g}"
+
+
+def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Mean ± t·standard error, as in the paper's tables.
+
+    t is the quantile of Student's distribution with n − 1 degrees of freedom. One run has a mean
+    and no interval; equal values have an interval of width 0.
+
+    >>> str(mean_interval([0.1, 0.2, 0.3, 0.4]))
+    '0.25 ± 0.21'
+    """
+    from scipy.special import stdtrit
+
+    _check_confidence(confidence)
+    sample = _measured(values)
+    n = len(sample)
+    if n < 2:
+        return Interval(float(sample[0]) if n else math.nan, math.nan, n)
+    t = stdtrit(n - 1, (1 + confidence) / 2)
+    return Interval(float(sample.mean()), float(t * _standard_error(sample)), n)
+
+
+def difference_interval(
+    ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE
+) -> Estimate:
+    """Our mean less theirs, with the interval of Welch's t, for runs that vary differently.
+
+    >>> str(difference_interval([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]))
+    '0.00 [-2.27, 2.27]'
+    """
+    from scipy.stats import ttest_ind
+
+    _check_confidence(confidence)
+    mine, other = _measured(ours), _measured(theirs)
+    if len(mine) < 2 or len(other) < 2:
+        return Estimate(math.nan, math.nan, math.nan)
+    between = float(mine.mean() - other.mean())
+    if not np.ptp(mine) and not np.ptp(other):  # nothing varies
+        return Estimate(between, between, between)
+    interval = ttest_ind(mine, other, equal_var=False).confidence_interval(confidence)
+    return Estimate(between, float(interval.low), float(interval.high))
+
+
+def standard_error(values: ArrayLike) -> float:
+    """Of the mean; 0 for a single value, so that a lone run draws a line."""
+    sample = _measured(values)
+    return _standard_error(sample) if len(sample) > 1 else 0.0
+
+
+def iqm(values: ArrayLike) -> float:
+    """Interquartile mean: the mean of the middle half of the values.
+
+    Where n is not a multiple of 4, the two values at the edge of the middle half count in part, so
+    that exactly a quarter of the weight is cut off at either end.
+
+    >>> iqm([0.0, 1.0, 2.0, 9.0])
+    1.5
+    """
+    sample = np.sort(_measured(values))
+    if not len(sample):
+        return math.nan
+    edges = _middle(np.arange(len(sample) + 1) / len(sample))
+    return float(np.diff(edges) @ sample)
+
+
+def iqm_interval(
+    strata: ArrayLike | Sequence[ArrayLike],
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """Interquartile mean over all runs with a stratified bootstrap interval (percentiles).
+
+    Where no environment has two runs, there is nothing to draw anew and no interval.
+
+    Args:
+        strata: the values of one environment's runs, or a list with those of each environment. Runs
+            are drawn anew within their environment, and the mean is taken over all together.
+        confidence: of the interval.
+        resamples: how many times the runs are drawn anew.
+        seed: of the draws.
+    """
+    samples = _strata(strata)
+    rng = _generator(resamples, confidence, seed)
+    together = np.concatenate(samples)
+    if not len(together):
+        return Estimate(math.nan, math.nan, math.nan)
+    if max(len(sample) for sample in samples) < 2:
+        return Estimate(iqm(together), math.nan, math.nan)
+    levels = np.unique(together)
+    drawn = []
+    for count in portions(resamples, len(together)):
+        counts = sum(draw_counts(rng, sample, levels, count) for sample in samples)
+        shares = np.cumsum(counts, axis=1) / len(together)
+        drawn.append(np.diff(_middle(shares), axis=1, prepend=_middle(0.0)) @ levels)
+    return _estimate(iqm(together), np.concatenate(drawn), confidence)
+
+
+def probability_of_improvement(
+    ours: ArrayLike | Sequence[ArrayLike],
+    theirs: ArrayLike | Sequence[ArrayLike],
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """The chance that a run of ours does better than a run of theirs, a tie counting half.
+
+    With several environments it is the mean over them. The interval is a bootstrap in which the
+    runs of both sides are drawn anew within each environment. A single run tells nothing of how
+    runs vary: there is no interval unless both sides have two runs in some environment.
+
+    >>> probability_of_improvement([1.0, 2.0], [0.0, 1.0]).value
+    0.875
+    """
+    mine_all, other_all = _strata(ours), _strata(theirs)
+    if len(mine_all) != len(other_all):
+        raise ValueError(
+            "ours and theirs must come from the same environments, "
+            f"got {len(mine_all)} and {len(other_all)}"
+        )
+    pairs = list(zip(mine_all, other_all, strict=True))
+    rng = _generator(resamples, confidence, seed)
+    if not all(len(mine) and len(other) for mine, other in pairs):
+        return Estimate(math.nan, math.nan, math.nan)
+    value, drawn = 0.0, np.zeros(resamples)
+    for mine, other in pairs:
+        levels = np.unique(np.concatenate([mine, other]))
+        value += share_of_wins(counts_at(mine, levels), counts_at(other, levels))[0] / len(pairs)
+        found = [
+            share_of_wins(
+                draw_counts(rng, mine, levels, count), draw_counts(rng, other, levels, count)
+            )
+            for count in portions(resamples, len(levels))
+        ]
+        drawn += np.concatenate(found) / len(pairs)
+    if max(min(len(mine), len(other)) for mine, other in pairs) < 2:
+        return Estimate(float(value), math.nan, math.nan)
+    return _estimate(float(value), drawn, confidence)
+
+
+def area_under_curve(steps: ArrayLike, performance: ArrayLike) -> Floats:
+    """[runs] mean height of learning curves between their first and last evaluation.
+
+    Straight lines join the evaluations. One evaluation is its own area; a run that lacks one has
+    none (NaN), since a shorter curve cannot be compared.
+
+    Args:
+        steps: [k] ascending.
+        performance: [runs, k], or [k] for a single run.
+    """
+    at, heights = _curves(steps, performance)
+    if at.size == 1:
+        return heights[:, 0].copy()
+    area = (np.diff(at) * (heights[:, 1:] + heights[:, :-1]) / 2).sum(axis=1)
+    return np.asarray(area / (at[-1] - at[0]), dtype=np.float64)
+
+
+def steps_to_reach(steps: ArrayLike, performance: ArrayLike, threshold: float) -> Floats:
+    """[runs] steps of the first evaluation at or above the threshold, infinite where there is none.
+
+    Args:
+        steps: [k] ascending.
+        performance: [runs, k], or [k] for a single run.
+        threshold: to be reached.
+    """
+    at, heights = _curves(steps, performance)
+    require_number("threshold", threshold)
+    there = heights >= threshold
+    return np.where(there.any(axis=1), at[there.argmax(axis=1)], np.inf)
+
+
+def reached(steps: ArrayLike, performance: ArrayLike, threshold: float) -> Reached:
+    """How many runs came to the threshold, and the median over all of them."""
+    taken = steps_to_reach(steps, performance, threshold)
+    count = int(np.isfinite(taken).sum())
+    median = float(np.median(taken)) if len(taken) else math.nan
+    return Reached(threshold, len(taken), count, median)
+
+
+def smoothed(performance: ArrayLike, over: int = SMOOTHED_OVER) -> Floats:
+    """Each evaluation as the mean of the `over` around it; fewer at the ends of the curve.
+
+    What was not measured is left out of the means, and stays unmeasured.
+
+    Args:
+        performance: [..., k].
+        over: an odd number of evaluations.
+    """
+    require_whole("over", over, at_least=1)
+    if over % 2 == 0:
+        raise ValueError(f"over must be odd, so that a curve is not shifted, got {over}")
+    heights = np.asarray(performance, dtype=np.float64)
+    there = np.isfinite(heights)
+    sums, counts = (
+        _window_sums(values, over // 2) for values in (np.where(there, heights, 0.0), there)
+    )
+    return np.where(there, sums / np.maximum(counts, 1.0), np.nan)
+
+
+def _window_sums(values: NDArray[Any], half: int) -> Floats:
+    """[..., k] sums over the entries at most `half` places away."""
+    k = values.shape[-1]
+    widths = [(0, 0)] * (values.ndim - 1) + [(half, half)]
+    padded = np.pad(values.astype(np.float64), widths)
+    return np.asarray(sum(padded[..., i : i + k] for i in range(2 * half + 1)), dtype=np.float64)
+
+
+def _measured(values: ArrayLike) -> Floats:
+    """[n] the values without those that were not measured; an infinite one is refused."""
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 1:
+        raise ValueError(f"values must be one per run, got the shape {list(sample.shape)}")
+    if np.isinf(sample).any():
+        raise ValueError("values must not be infinite: no mean could be taken")
+    return sample[~np.isnan(sample)]
+
+
+def _strata(strata: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
+    """The values of every environment, whether one or several were given."""
+    if isinstance(strata, np.ndarray):
+        return [_measured(row) for row in np.atleast_2d(strata)]
+    given: Any = strata
+    nested = [value for value in given if np.ndim(value)]
+    return [_measured(stratum) for stratum in (nested or [given])]
+
+
+def _standard_error(sample: Floats) -> float:
+    # Equal values have no spread, whatever rounding makes of their mean.
+    if (sample == sample[0]).all():
+        return 0.0
+    return float(sample.std(ddof=1) / math.sqrt(len(sample)))
+
+
+def _middle(share: Any) -> Any:
+    """How much of the middle half lies below a share of the sorted runs."""
+    return 2 * (np.clip(share, 0.25, 0.75) - 0.25)
+
+
+def _generator(resamples: int, confidence: float, seed: int) -> np.random.Generator:
+    require_whole("resamples", resamples, at_least=1)
+    require_whole("seed", seed, at_least=0)
+    _check_confidence(confidence)
+    return np.random.default_rng(seed)
+
+
+def _check_confidence(confidence: float) -> None:
+    require_number("confidence", confidence, above=0.0, at_most=1.0)
+
+
+def _estimate(value: float, drawn: Floats, confidence: float) -> Estimate:
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return Estimate(value, float(low), float(high))
+
+
+def _curves(steps: ArrayLike, performance: ArrayLike) -> tuple[Floats, Floats]:
+    at = np.asarray(steps, dtype=np.float64)
+    heights = np.atleast_2d(np.asarray(performance, dtype=np.float64))
+    if at.ndim != 1 or at.size == 0 or heights.shape[-1] != at.size:
+        raise ValueError(
+            f"performance must have one entry per step, got {list(heights.shape)} "
+            f"for {at.size} steps"
+        )
+    if (np.diff(at) <= 0).any():
+        raise ValueError("steps must ascend")
+    return at, heights

@@ -1,0 +1,239 @@
+"""What the paper claims, held against recorded runs: each claim with its evidence and a verdict.
+
+Two contenders are compared by the probability of improvement with its 95% bootstrap interval: one
+is better where the interval lies above 1/2, and the two are tied where it holds 1/2.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.analysis.statistics import (
+    Estimate,
+    Floats,
+    mean_interval,
+    probability_of_improvement,
+)
+from procurl.experiments.analysis.tables import NOTHING, Table, as_csv, as_markdown, short
+from procurl.experiments.paper.comparison import ABLATIONS
+from procurl.experiments.paper.pages import Experiments, Made
+
+FAILED = 0.1  # a strategy whose mean is surely below this has failed
+BASELINES = ("space", "space-alt", "spdl", "plr", "iid")
+FLAT = 0.1  # means that differ by at most this from the plain strategy's are flat
+
+Found = Mapping[str, Curve]
+
+
+class NotRun(Exception):
+    """The runs that a claim speaks of are not there."""
+
+
+class Checked(NamedTuple):
+    """Whether a claim holds: None where the runs cannot tell."""
+
+    holds: bool | None
+    evidence: str
+
+
+class Claim(NamedTuple):
+    """Something that the paper says of a sweep."""
+
+    name: str
+    sweep: str
+    step: int  # of training, at which it is checked
+    text: str
+    check: Callable[[Found, int], Checked]
+
+
+def values(found: Found, name: str, step: int) -> Floats:
+    """[r] of a contender at a step; raises NotRun where nobody is there."""
+    at = found[name].at(step) if name in found else np.zeros(0)
+    if np.isnan(at).all():
+        raise NotRun(f"{name} at {short(step)} steps")
+    return at
+
+
+def better(ours: str, theirs: str) -> Callable[[Found, int], Checked]:
+    """A contender is better than another."""
+
+    def check(found: Found, step: int) -> Checked:
+        chance = probability_of_improvement(values(found, ours, step), values(found, theirs, step))
+        holds = True if chance.low > 0.5 else False if chance.high < 0.5 else None
+        return Checked(holds, f"{_means(found, step, ours, theirs)}; P(better) {chance}")
+
+    return check
+
+
+def not_worse(ours: str, theirs: str) -> Callable[[Found, int], Checked]:
+    """A contender is better than another, or tied with it."""
+
+    def check(found: Found, step: int) -> Checked:
+        chance = probability_of_improvement(values(found, ours, step), values(found, theirs, step))
+        evidence = f"{_means(found, step, ours, theirs)}; P(better) {chance}"
+        return Checked(_unless([chance.high < 0.5], [chance]), evidence)
+
+    return check
+
+
+def matches_all(ours: str) -> Callable[[Found, int], Checked]:
+    """No baseline is better than a contender."""
+
+    def check(found: Found, step: int) -> Checked:
+        mine = values(found, ours, step)
+        chances = {
+            name: probability_of_improvement(mine, values(found, name, step)) for name in BASELINES
+        }
+        told = "; ".join(f"better than {name} with P {chance}" for name, chance in chances.items())
+        behind = [chance.high < 0.5 for chance in chances.values()]
+        return Checked(_unless(behind, chances.values()), told)
+
+    return check
+
+
+def fails(name: str) -> Callable[[Found, int], Checked]:
+    """A contender learns next to nothing."""
+
+    def check(found: Found, step: int) -> Checked:
+        interval = mean_interval(values(found, name, step))
+        return Checked(interval.mean + interval.half_width < FAILED, f"{name} {interval}")
+
+    return check
+
+
+def best_or_tied(which: str, env: str) -> Callable[[Found, int], Checked]:
+    """No other value of the setting is better than the paper's own."""
+    others = [row for row in ABLATIONS[which].rows(env) if row.contender != "procurl-val"]
+
+    def check(found: Found, step: int) -> Checked:
+        plain = values(found, "procurl-val", step)
+        chances = {
+            row.label: probability_of_improvement(values(found, row.contender, step), plain)
+            for row in others
+        }
+        ahead = [chance.low > 0.5 for chance in chances.values()]
+        told = "; ".join(f"{label} better with P {chance}" for label, chance in chances.items())
+        return Checked(_unless(ahead, chances.values()), told)
+
+    return check
+
+
+def flat(which: str, env: str) -> Callable[[Found, int], Checked]:
+    """The value of the setting hardly matters."""
+    rows = ABLATIONS[which].rows(env)
+
+    def check(found: Found, step: int) -> Checked:
+        means = {row.label: mean_interval(values(found, row.contender, step)) for row in rows}
+        plain = mean_interval(values(found, "procurl-val", step)).mean
+        farthest = max(abs(interval.mean - plain) for interval in means.values())
+        told = "; ".join(f"{label}: {interval}" for label, interval in means.items())
+        return Checked(farthest <= FLAT, told)
+
+    return check
+
+
+def _claims() -> list[Claim]:
+    made = [
+        Claim(
+            "val-beats-iid-hard",
+            "pointmass-s-hard",
+            2_000_000,
+            "procurl-val is better than iid on the harder pool",
+            better("procurl-val", "iid"),
+        )
+    ]
+    at_step = {
+        "pointmass-s": 1_000_000,
+        "pointmass-d": 1_000_000,
+        "basickarel": 1_000_000,
+        "ballcatching": 5_000_000,
+    }
+    for env, step in at_step.items():
+        for ours in ("procurl-val", "procurl-env"):
+            made.append(
+                Claim(
+                    f"{ours.removeprefix('procurl-')}-matches-all-{env}",
+                    env,
+                    step,
+                    f"{ours} matches or outperforms all baselines on {env}",
+                    matches_all(ours),
+                )
+            )
+    for env in ("pointmass-s", "basickarel"):
+        at = (env, 1_000_000)
+        made += [
+            Claim(
+                f"val-beats-iid-{env}",
+                *at,
+                f"procurl-val is better than iid on {env}",
+                better("procurl-val", "iid"),
+            ),
+            Claim(
+                f"env-not-worse-than-val-{env}",
+                *at,
+                f"procurl-env is at least as good as procurl-val on {env}",
+                not_worse("procurl-env", "procurl-val"),
+            ),
+            Claim(f"hard-fails-{env}", *at, f"hard fails on {env}", fails("hard")),
+            Claim(
+                f"gamma-{env}",
+                *at,
+                f"γ2/γ1 = 1 is best or tied on {env}",
+                best_or_tied("gamma", env),
+            ),
+            Claim(f"beta-{env}", *at, f"flat for β from 10 to 30 on {env}", flat("beta", env)),
+            Claim(f"noise-{env}", *at, f"flat for ε up to 0.2 on {env}", flat("noise", env)),
+        ]
+    return made
+
+
+CLAIMS: Mapping[str, Claim] = {claim.name: claim for claim in _claims()}
+
+
+def check_claims(runs: Experiments) -> dict[str, Checked | None]:
+    """Whether each claim holds in these runs; None where they lack what it speaks of."""
+    checked: dict[str, Checked | None] = {}
+    for claim in CLAIMS.values():
+        found = runs[claim.sweep].curves if claim.sweep in runs else {}
+        try:
+            checked[claim.name] = claim.check(found, claim.step)
+        except NotRun:
+            checked[claim.name] = None
+    return checked
+
+
+def claims_page(runs: Experiments, out: Path) -> Made:
+    """All claims with evidence and verdict."""
+    lines, count, held = [], 0, 0
+    for name, checked in check_claims(runs).items():
+        claim = CLAIMS[name]
+        verdict, evidence = NOTHING, "not run"
+        if checked is not None:
+            count, held = count + 1, held + (checked.holds is True)
+            verdict = "undecided" if checked.holds is None else "yes" if checked.holds else "no"
+            evidence = checked.evidence
+        lines.append((claim.text, short(claim.step), verdict, evidence))
+    table = Table(("claim", "at", "holds", "evidence, ± and [ ] at 95%"), tuple(lines))
+    (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
+    sentence = f"{held} of {count} claims that could be checked hold."
+    rules = (
+        f"Failed is a mean whose interval lies below {FAILED:g}; flat are means at most {FLAT:g} "
+        "from that of the paper's own value; tied means that the interval of the probability of "
+        "improvement holds 1/2."
+    )
+    return Made("\n".join([as_markdown(table), f"{sentence} {rules}\n"]), sentence)
+
+
+def _unless(against: Iterable[bool], chances: Iterable[Estimate]) -> bool | None:
+    """False where something is against it, None where a chance without an interval might be."""
+    if any(against):
+        return False
+    return None if any(math.isnan(chance.low) for chance in chances) else True
+
+
+def _means(found: Found, step: int, *names: str) -> str:
+    return ", ".join(f"{name} {mean_interval(values(found, name, step))}" for name in names)

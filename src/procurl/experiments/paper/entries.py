@@ -1,0 +1,311 @@
+"""Every table, figure, ablation and theorem of the paper by name, and the runs that each needs."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from procurl.experiments.paper import claims as paper_claims
+from procurl.experiments.paper import facts as paper_facts
+from procurl.experiments.paper import pages as paper_pages
+from procurl.experiments.paper.comparison import (
+    ABLATIONS,
+    CURVE_ROWS,
+    HARD_ROWS,
+    METRICS_ROWS,
+    TEST_ROWS,
+)
+from procurl.experiments.paper.pages import CURRICULUM_ROWS, ENGINES_ROWS, Experiments, Made
+from procurl.experiments.presets import preset
+from procurl.internals.checks import suggest
+
+ALL = "all"
+PAPER_SEEDS = {
+    "pointmass-s": 20,
+    "pointmass-d": 20,
+    "basickarel": 10,
+    "ballcatching": 10,
+    "antgoal": 5,
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Runs that share a directory, so that no entry trains what another has trained.
+
+    Args:
+        name: of the directory.
+        env: name of the environment.
+        steps: of training.
+        kind: of the training pool.
+        engine: `jax` or `sb3`.
+        ppo: settings of PPO beside the paper's for the environment, as `name=value`.
+        tested: whether a test pool is played at every evaluation.
+    """
+
+    name: str
+    env: str
+    steps: int
+    kind: str = "uniform"
+    engine: str = "jax"
+    ppo: tuple[str, ...] = ()
+    tested: bool = False
+
+    @property
+    def paper_seeds(self) -> int:
+        """How many seeds the paper had."""
+        return PAPER_SEEDS[self.env]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that the paper shows.
+
+    Args:
+        name: by which it is asked for.
+        source: where it stands in the paper.
+        title: what it is.
+        make: writes its files into a folder and gives its page.
+        needs: the experiments that it is made from, with the contenders of each.
+        partly: whether it can be made where only some of them were run.
+    """
+
+    name: str
+    source: str
+    title: str
+    make: Callable[[Experiments, Path], Made]
+    needs: Mapping[Sweep, tuple[str, ...]] = field(default_factory=dict)
+    partly: bool = False
+
+
+def _plain(env: str, tested: bool = False) -> Sweep:
+    return Sweep(env, env, preset(env).steps, tested=tested)
+
+
+POINT_MASS = _plain("pointmass-s", tested=True)
+KAREL = _plain("basickarel", tested=True)
+# With the paper's own settings of PPO nothing is learned here, see docs/ball_catching.md.
+BALL = Sweep(
+    "ballcatching",
+    "ballcatching",
+    preset("ballcatching").steps,
+    ppo=("n_steps=20480", "batch_size=2048", "learning_rate=0.002", "gae_lambda=0.99"),
+)
+DENSE = _plain("pointmass-d")
+SWEEPS = (POINT_MASS, DENSE, KAREL, BALL, _plain("antgoal"))
+HARD = Sweep("pointmass-s-hard", "pointmass-s", 2_000_000, kind="hard", ppo=("ent_coef=0.002",))
+# A quarter of the paper's steps: two cores train about 20 seeds of a strategy in half an hour.
+SB3 = Sweep("pointmass-s-sb3", "pointmass-s", 250_000, engine="sb3")
+# The paper's number of seeds on a small machine, beside many seeds on a large one.
+SMALL = replace(POINT_MASS, name="pointmass-s-cpu")
+TABLED = (POINT_MASS, KAREL)
+# Settings that explain where a strategy of ours does not do as the paper's: the sweep with its own
+# settings, one for the others, and these.
+VARIANTS = (
+    (
+        POINT_MASS,
+        Sweep("pointmass-s-spdl", "pointmass-s", 1_000_000),
+        (
+            "spdl:full_step=true",
+            "spdl:threshold=0.3",
+            "spdl:floor=0.2",
+            "spdl:max_kl=0.2",
+            "spdl:max_kl=0.02",
+            "spdl:n_pos=10240",
+        ),
+    ),
+    (KAREL, Sweep("basickarel-spdl", "basickarel", 1_000_000), ("spdl:n_pos=20480",)),
+    (KAREL, Sweep("basickarel-space", "basickarel", 1_000_000), ("space:max_size=1000",)),
+    (BALL, replace(BALL, name="ballcatching-val"), ("procurl-val:v_min=16,v_max=42",)),
+    (BALL, replace(BALL, name="ballcatching-out"), ("procurl-out:v_min=26,v_max=60",)),
+)
+PICTURED = {
+    POINT_MASS: ("Figure 4", (250_000, 500_000, 750_000)),
+    KAREL: ("Figure 5", (100_000, 250_000, 500_000, 750_000, 1_500_000)),
+}
+VARIED = {
+    "beta": ("Figure 8", "β of the softmax"),
+    "noise": ("Figure 8", "noise ε in the critic's values"),
+    "gamma": ("Figure 9", "γ2/γ1, how solved tasks count"),
+}
+
+
+def _curves() -> Iterable[Entry]:
+    for sweep in SWEEPS:
+        yield Entry(
+            f"curves-{sweep.env}",
+            "Figure 2",
+            f"Learning curves on {sweep.env}",
+            paper_pages.curves_page,
+            {sweep: CURVE_ROWS},
+        )
+
+
+def _tables() -> Iterable[Entry]:
+    for sweep in TABLED:
+        yield Entry(
+            f"metrics-{sweep.env}",
+            "Figure 3",
+            f"Performance, environment steps and time on {sweep.env}",
+            paper_pages.metrics_page,
+            {sweep: METRICS_ROWS},
+        )
+    for sweep, (source, steps) in PICTURED.items():
+        yield Entry(
+            f"curriculum-{sweep.env}",
+            source,
+            f"What the curricula played on {sweep.env}",
+            partial(paper_pages.curriculum_page, steps=steps),
+            {sweep: CURRICULUM_ROWS},
+        )
+
+
+def _ablations() -> Iterable[Entry]:
+    for which, (source, title) in VARIED.items():
+        for sweep in TABLED:
+            rows = ABLATIONS[which].rows(sweep.env)
+            yield Entry(
+                f"ablation-{which}-{sweep.env}",
+                source,
+                f"procurl-val on {sweep.env}: {title}",
+                partial(paper_pages.ablation_page, which=which),
+                {sweep: tuple(row.contender for row in rows)},
+            )
+
+
+def _tests() -> Iterable[Entry]:
+    for sweep in TABLED:
+        yield Entry(
+            f"test-{sweep.env}",
+            "Figure 10",
+            f"The best models on training and test pool of {sweep.env}",
+            paper_pages.best_models_page,
+            {sweep: TEST_ROWS},
+        )
+    yield Entry(
+        "hard-pointmass-s",
+        "Figure 11",
+        "A pool of harder tasks, pointmass-s",
+        paper_pages.hard_page,
+        {HARD: HARD_ROWS},
+    )
+
+
+def _without_runs() -> Iterable[Entry]:
+    yield Entry("environments", "Figure 1", "The environments", paper_facts.environments_page)
+    yield Entry("ppo-settings", "Figure 6", "PPO's settings", paper_facts.ppo_settings_page)
+    yield Entry(
+        "strategy-settings",
+        "Figure 7",
+        "The strategies' settings",
+        paper_facts.strategy_settings_page,
+    )
+    yield Entry(
+        "pools-pointmass-s", "Figure 12", "Contexts of the two pools", paper_facts.pools_page
+    )
+    for number, learners in ((1, paper_facts.REINFORCE), (2, paper_facts.ABSTRACT)):
+        yield Entry(
+            f"theorem-{number}",
+            f"Theorem {number}",
+            f"Expected improvement of {('a REINFORCE', 'an abstract')[number - 1]} learner",
+            partial(paper_facts.theorem_page, learners=learners),
+        )
+
+
+def _engines() -> Entry:
+    return Entry(
+        "engines-pointmass-s",
+        "not in the paper",
+        "Both engines on pointmass-s",
+        paper_pages.engines_page,
+        dict.fromkeys((POINT_MASS, SB3), ENGINES_ROWS),
+    )
+
+
+def _small() -> Entry:
+    return Entry(
+        "cpu-pointmass-s",
+        "not in the paper",
+        "The table of pointmass-s on two cores",
+        paper_pages.metrics_page,
+        {SMALL: METRICS_ROWS},
+    )
+
+
+def _variants() -> Iterable[Entry]:
+    for plain, sweep, contenders in VARIANTS:
+        strategy = contenders[0].partition(":")[0]
+        yield Entry(
+            f"variants-{strategy}-{sweep.env}",
+            "not in the paper",
+            f"{strategy} on {sweep.env} with other settings",
+            partial(paper_pages.variants_page, strategy=strategy),
+            {plain: (strategy,), sweep: contenders},
+        )
+
+
+def _claims() -> Entry:
+    compared = ("procurl-val", "procurl-env", *paper_claims.BASELINES)
+    needs = {
+        sweep: (
+            *compared,
+            "hard",
+            *(row.contender for which in VARIED for row in ABLATIONS[which].rows(sweep.env)),
+        )
+        for sweep in TABLED
+    }
+    return Entry(
+        "claims",
+        "the text",
+        "What the paper claims",
+        paper_claims.claims_page,
+        {**needs, DENSE: compared, BALL: compared, HARD: ("procurl-val", "iid")},
+        partly=True,
+    )
+
+
+def _order(entry: Entry) -> tuple[bool, int]:
+    """By the number of the figure, then the theorems, then the rest."""
+    kind, _, number = entry.source.partition(" ")
+    return kind != "Figure", int(number) if number.isdecimal() else 99
+
+
+ENTRIES: Mapping[str, Entry] = {
+    entry.name: entry
+    for entry in sorted(
+        [
+            *_without_runs(),
+            *_curves(),
+            *_tables(),
+            *_ablations(),
+            *_tests(),
+            _claims(),
+            _engines(),
+            _small(),
+            *_variants(),
+        ],
+        key=_order,
+    )
+}
+
+
+def entries_named(names: Sequence[str]) -> list[Entry]:
+    """The entries of these names, `all` for every one; raises on an unknown name."""
+    for name in names:
+        if name not in ENTRIES and name != ALL:
+            longer = ", ".join(entry for entry in ENTRIES if name and entry.startswith(name))
+            hint = suggest(name, [*ENTRIES, ALL])
+            near = f" Names that begin with it: {longer}." if longer else hint
+            raise ValueError(
+                f"the paper has nothing of the name {name!r}.{near} `procurl paper` lists the names"
+            )
+    return [entry for entry in ENTRIES.values() if ALL in names or entry.name in names]
+
+
+def needed(entries: Iterable[Entry]) -> dict[Sweep, tuple[str, ...]]:
+    """The contenders that each sweep has to hold for all of these entries together."""
+    wanted: dict[Sweep, dict[str, None]] = {}
+    for entry in entries:
+        for sweep, contenders in entry.needs.items():
+            wanted.setdefault(sweep, {}).update(dict.fromkeys(contenders))
+    return {sweep: tuple(contenders) for sweep, contenders in wanted.items()}

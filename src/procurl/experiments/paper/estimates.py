@@ -1,0 +1,86 @@
+"""How long the runs of an entry take here, from rates that were measured once."""
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from procurl.envs.registry import make_host_env, make_pool
+from procurl.experiments.paper.entries import Sweep
+from procurl.experiments.paper.numbers import theirs
+from procurl.experiments.presets import paper_strategy
+from procurl.internals.settings import flat_settings
+from procurl.records.experiment import Contender
+
+PAPER_STEPS = 1_000_000  # at which the paper counts environment steps
+
+
+class Rate(NamedTuple):
+    """Steps per second on one core."""
+
+    training: float
+    rollouts: float  # the teacher's own episodes
+
+
+# Printed by benchmarks/paper_rates.py, see docs/paper.md. What is missing was not measured.
+RATES: Mapping[tuple[str, str], Rate] = {
+    ("pointmass-s", "jax"): Rate(69_700, 535_000),
+    ("pointmass-d", "jax"): Rate(69_300, 429_000),
+    ("basickarel", "jax"): Rate(3_920, 172_000),
+    ("ballcatching", "jax"): Rate(2_790, 22_700),
+    ("antgoal", "jax"): Rate(784, 2_650),
+}
+
+
+def estimate(needs: Iterable[tuple[Sweep, Iterable[str], int]], cores: int | None = None) -> float:
+    """Seconds for all runs on this machine's cores, NaN where a rate is not known.
+
+    Args:
+        needs: sweeps with contenders and seeds.
+        cores: of the machine; by default those that this process may use.
+    """
+    cores = cores or len(os.sched_getaffinity(0))
+    total = 0.0
+    for sweep, contenders, seeds in needs:
+        rate = RATES.get((sweep.env, sweep.engine))
+        if rate is None:
+            return math.nan
+        for contender in contenders:
+            teacher = teacher_steps(sweep, contender)
+            total += seeds * (sweep.steps / rate.training + teacher / rate.rollouts)
+    return total / cores
+
+
+def teacher_steps(sweep: Sweep, contender: str) -> float:
+    """Environment steps that a run's teacher is expected to take.
+
+    As the paper counts them where it does; otherwise as many as episodes to the horizon have.
+    """
+    name = Contender.parse(contender)
+    strategy = paper_strategy(sweep.env, name.strategy, **name.settings())
+    plan = strategy.rollout_plan()
+    if plan is None:
+        return 0.0
+    counted = theirs("metrics", sweep.env, name.strategy, PAPER_STEPS, "env_steps").mean
+    if not math.isnan(counted):
+        return (counted - PAPER_STEPS) * sweep.steps / PAPER_STEPS
+    settings = flat_settings(strategy)
+    if settings["budget"] is not None:
+        return float((settings["budget"] - 1) * sweep.steps)
+    episodes = plan.episodes * len(make_pool(sweep.env, sweep.kind))
+    return float(sweep.steps / settings["n_pos"] * episodes * make_host_env(sweep.env).horizon)
+
+
+def duration(seconds: float) -> str:
+    """About how long, in words.
+
+    >>> duration(5400.0)
+    '1.5 hours'
+    """
+    if math.isnan(seconds):
+        return "not measured"
+    for unit, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds >= 1.5 * unit:
+            count = seconds / unit
+            return f"{count:.0f} {name}" if count >= 10 else f"{count:.1f} {name}"
+    return f"{seconds:.0f} seconds"

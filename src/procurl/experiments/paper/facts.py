@@ -1,0 +1,196 @@
+"""What the paper shows without training anything: environments, settings, pools, theorems."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from procurl.envs.registry import make_host_env, make_pool
+from procurl.experiments.analysis.curriculum_figures import draw_pools
+from procurl.experiments.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, page
+from procurl.experiments.analysis.tables import NOTHING, Table, as_csv, as_markdown
+from procurl.experiments.analysis.trends import distance, features_of
+from procurl.experiments.paper.numbers import SettingKey, paper_settings_listed
+from procurl.experiments.paper.pages import Experiments, Made
+from procurl.experiments.presets import PRESETS, paper_strategy
+from procurl.internals.settings import flat_settings
+from procurl.ppo.learning.settings import paper_settings
+from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
+
+# As the paper prints them: reward, context, state, action, pool size.
+ENVIRONMENTS: Mapping[str, tuple[str, str, str, str, int]] = {
+    "pointmass-s": ("binary", "ℝ³", "ℝ⁴", "ℝ²", 100),
+    "pointmass-d": ("non-binary", "ℝ³", "ℝ⁴", "ℝ²", 100),
+    "basickarel": ("binary", "24000", "{0,1}⁸⁸", "6", 24_000),
+    "ballcatching": ("non-binary", "ℝ³", "ℝ²¹", "ℝ⁵", 100),
+    "antgoal": ("non-binary", "ℝ²", "ℝ²⁹", "ℝ⁸", 50),
+}
+DRAWN = ("pointmass-s", "basickarel", "ballcatching", "antgoal")
+TARGETS = {0.4: PURPLE, 0.6: ORANGE, 0.8: GREEN, 1.0: BLUE}
+REINFORCE: Mapping[str, Learner] = {"η = 0.5": ReinforceLearner(eta=0.5)}
+ABSTRACT: Mapping[str, Learner] = {
+    "α = 1, β = 0": AbstractLearner(alpha=1.0, beta=0.0),
+    "α = 1, β = 0.3": AbstractLearner(alpha=1.0, beta=0.3),
+}
+
+
+def environments_page(_: Experiments, out: Path) -> Made:
+    """What the environments are like, ours beside the paper's, and a task of each."""
+    lines = []
+    for name, (reward, context, state, action, size) in ENVIRONMENTS.items():
+        env = make_host_env(name)
+        ours = [
+            f"{len(env.context_names)} numbers",
+            f"{len(env.observation_low)} numbers",
+            f"{env.n_actions}" if env.action_low is None else f"{len(env.action_low)} numbers",
+            str(len(make_pool(name))),
+        ]
+        paired = zip((context, state, action, str(size)), ours, strict=True)
+        lines.append((name, reward, *(cell for pair in paired for cell in pair)))
+    head = ["environment", "reward"]
+    for what in ("context", "state", "action", "pool"):
+        head += [f"{what}, paper", "observation, ours" if what == "state" else f"{what}, ours"]
+    table = Table(tuple(head), tuple(lines))
+    (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
+    notes = (
+        "Our observations hold the context where the agent sees it: PointMass 4 + 3 numbers, "
+        "AntGoal 29 + 2. A Karel task is its grids and poses as seven numbers."
+    )
+    return Made("\n\n".join([as_markdown(table), notes, _draw_environments(out)]))
+
+
+def _draw_environments(out: Path) -> str:
+    """Write a picture of a typical task of each environment; gives what the page says of it."""
+    from procurl.envs.rendering.contact_sheet import contact_sheet, write_png
+
+    pictures, missing = {}, []
+    for name in DRAWN:
+        env, pool = make_host_env(name), make_pool(name)
+        features = features_of(pool)
+        middle = features.values.mean(axis=0)
+        task = int(distance(features.values, middle, features).argmin())
+        try:
+            pictures[name] = env.draw([env.initial(env.context_of(pool[task])[None])])
+        except ImportError as error:
+            missing.append(f"{name} is not drawn: {error}.")
+    write_png(contact_sheet(list(pictures.values()), list(pictures)), out / "environments.png")
+    return "\n\n".join(["![A typical task of each](environments.png)", *missing])
+
+
+def ppo_settings_page(_: Experiments, out: Path) -> Made:
+    """PPO's settings in every environment, ours against the paper's list."""
+    ours = {env: flat_settings(paper_settings(env)) for env in PRESETS}
+    names = [key.setting for key in paper_settings_listed() if key.owner == "ppo"]
+    rows = [("ppo", name) for name in dict.fromkeys(names)]
+    return _settings_made(out, rows, lambda env, _, name: ours[env][name])
+
+
+def strategy_settings_page(_: Experiments, out: Path) -> Made:
+    """The strategies' settings in every environment, ours against the paper's list."""
+    keys = [(key.owner, key.setting) for key in paper_settings_listed() if key.owner != "ppo"]
+
+    def ours(env: str, owner: str, name: str) -> Any:
+        value = flat_settings(paper_strategy(env, owner))[name]
+        if name == "n_pos" and value is None:  # every update
+            return paper_settings(env).n_steps
+        return "pool" if name in ("v_min", "v_max") and value is None else value
+
+    return _settings_made(out, list(dict.fromkeys(keys)), ours)
+
+
+def pools_page(_: Experiments, out: Path) -> Made:
+    """Where the tasks of PointMass's uniform and harder pool lie."""
+    pools = {
+        "uniform pool": make_pool("pointmass-s"),
+        "harder pool": make_pool("pointmass-s", "hard"),
+    }
+    draw_pools(pools, out / "pools")
+    caption = "Contexts of the two pools, drawn anew as the paper describes them"
+    return Made(f"![{caption}](pools.png)\n\n*{caption}.*\n")
+
+
+def theorem_page(_: Experiments, out: Path, learners: Mapping[str, Learner]) -> Made:
+    """The expected improvement of one episode: the theorem against a sum over all outcomes."""
+    lines, worst = [], 0.0
+    for name, learner in learners.items():
+        for p_star in TARGETS:
+            p = np.linspace(0.01, 0.99, 99) * p_star
+            theorem = learner.closed_form(p, p_star)
+            summed = learner.expected_improvement(
+                learner.knowledge(p, p_star), np.full(len(p), p_star)
+            )
+            apart = float(np.abs(theorem - summed).max())
+            worst = max(worst, apart)
+            best = int(theorem.argmax())
+            lines.append(
+                (name, f"{p_star:g}", f"{p[best]:.3g}", f"{theorem[best]:.4f}", f"{apart:.1e}")
+            )
+    head = ("learner", "p*", "best p", "C there", "theorem − sum over outcomes, at most")
+    table = Table(head, tuple(lines))
+    (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
+    _draw_theorem(out, learners)
+    verdict = f"Theorem and enumeration are at most {worst:.1e} apart."
+    picture = "![Expected improvement against the probability of success](improvement.png)\n"
+    return Made("\n".join([as_markdown(table), f"{verdict}\n", picture]), verdict)
+
+
+def _draw_theorem(out: Path, learners: Mapping[str, Learner]) -> None:
+    """The theorem as lines, the sum over outcomes as dots, the best task as a diamond."""
+    size = (3.1 * len(learners) + 1.0, 3.0)
+    with page(out / "improvement", size, 1, len(learners)) as (figure, axes):
+        for axis, (name, learner) in zip(axes[0], learners.items(), strict=True):
+            for p_star, color in TARGETS.items():
+                p = np.linspace(0.0, p_star, 401)
+                curve = learner.closed_form(p, p_star)
+                axis.plot(p, curve, color=color, label=f"p* = {p_star:g}")
+                some = np.arange(0.05, p_star - 0.01, 0.1)
+                summed = learner.expected_improvement(
+                    learner.knowledge(some, p_star), np.full(len(some), p_star)
+                )
+                axis.plot(some, summed, "o", color=color, markersize=3.5)
+                best = int(np.argmax(curve))
+                axis.plot(p[best], curve[best], "D", mfc="white", mec=color, clip_on=False)
+            axis.set(title=name, xlabel="probability of success p", xlim=(0, 1), ylim=(0, None))
+        axes[0][0].set_ylabel("expected improvement C")
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right upper")
+
+
+def _settings_made(out: Path, rows: list[tuple[str, str]], ours: Any) -> Made:
+    """A table of settings that shows both values where they differ."""
+    listed = paper_settings_listed()
+    lines, same, differing = [], 0, []
+    for owner, name in rows:
+        cells = []
+        for env in PRESETS:
+            paper = listed.get(SettingKey(env, owner, name))
+            if paper is None:
+                cells.append(NOTHING)
+                continue
+            mine = ours(env, owner, name)
+            if _equal(mine, paper):
+                same += 1
+                cells.append(paper or "none")
+            else:
+                differing.append(f"{owner} {name} in {env}")
+                cells.append(f"{_told(mine)}, paper {paper}")
+        lines.append((owner, name, *cells))
+    table = Table(("", "setting", *PRESETS), tuple(lines))
+    (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
+    verdict = f"{same} of {same + len(differing)} settings are the paper's"
+    verdict += f"; different: {', '.join(differing)}." if differing else "."
+    return Made("\n".join([as_markdown(table), f"{verdict}\n"]), verdict)
+
+
+def _equal(mine: Any, paper: str) -> bool:
+    if isinstance(mine, str | tuple):
+        return _told(mine) == paper
+    try:
+        return bool(np.isclose(float(mine), float(paper), rtol=1e-9, atol=0.0))
+    except (TypeError, ValueError):
+        return False
+
+
+def _told(mine: Any) -> str:
+    return " ".join(map(str, mine)) if isinstance(mine, tuple) else str(mine)

@@ -1,0 +1,308 @@
+"""What each table and figure of the paper that needs runs is made of, from recorded experiments."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from procurl.experiments.analysis.curriculum_figures import draw_curriculum, typical_pictures
+from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.analysis.figures import (
+    Compared,
+    draw_ablation,
+    draw_curves,
+    draw_intervals,
+)
+from procurl.experiments.analysis.recorded import Recorded
+from procurl.experiments.analysis.statistics import difference_interval, mean_interval
+from procurl.experiments.analysis.tables import (
+    NOTHING,
+    Table,
+    as_csv,
+    as_markdown,
+    final_table,
+    numbers_table,
+    short,
+    standings,
+)
+from procurl.experiments.analysis.trends import features_of
+from procurl.experiments.paper.comparison import (
+    ABLATIONS,
+    CURVE_ROWS,
+    HARD_ROWS,
+    HARD_STEPS,
+    METRICS_ROWS,
+    QUARTERS,
+    TEST_ROWS,
+    Row,
+    agreement,
+    compare_rows,
+    evaluated,
+    measured,
+    plain_rows,
+    side_by_side,
+)
+from procurl.experiments.paper.numbers import paper_numbers, theirs
+
+CURRICULUM_ROWS = ("procurl-env", "procurl-val", "iid")
+ENGINES_ROWS = ("procurl-val", "iid")
+RETURN = "mean return over the pool"
+CAPTION = "Mean return ± 1 standard error, smoothed over 5 evaluations"
+
+
+class Made(NamedTuple):
+    """What came of an entry: text in Markdown, and in one sentence how it compares."""
+
+    body: str
+    verdict: str = ""
+
+
+Experiments = Mapping[str, Recorded]  # by the name of the sweep
+
+
+def curves_page(runs: Experiments, out: Path) -> Made:
+    """Learning curves against training steps, environment steps and seconds, and final numbers."""
+    recorded = _only(runs)
+    found, env = _whole(_chosen(recorded.curves, CURVE_ROWS)), recorded.results.env
+    made = _standings(found, recorded.results.steps, env, out)
+    pictures = [
+        _picture("curves-env-steps", "The same against environment steps"),
+        _picture("curves-time", "The same against seconds of training, of a whole batch of runs"),
+    ]
+    for x, name in (("env", "curves-env-steps"), ("seconds", "curves-time")):
+        draw_curves(found, out / name, env, x=x)
+    return made._replace(body="\n".join([made.body, *pictures]))
+
+
+def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
+    """Whole curves with their numbers, compared as far as all runs have got of `steps`."""
+    draw_curves(found, out / "curves", env)
+    last = min(int(curve.steps[-1]) for curve in found)
+    rows = standings([curve.cut(last) for curve in found])
+    _write(out / "table.csv", as_csv(numbers_table(rows)))
+    best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
+    until = f", as far as all runs have got of {short(steps)}" if last < steps else ""
+    verdict = f"Highest at {short(last)}{until}: {best.label} with {best.performance[-1]}."
+    body = [as_markdown(final_table(rows)), f"{verdict}\n", _picture("curves", CAPTION)]
+    return Made("\n".join(body), verdict)
+
+
+def _whole(found: Sequence[Curve]) -> list[Curve]:
+    """Each curve as far as all its runs have got, or its first step: fewer have another mean."""
+    cut = []
+    for curve in found:
+        everywhere = np.flatnonzero(~np.isnan(curve.performance).any(axis=0))
+        cut.append(curve.cut(int(curve.steps[everywhere.max(initial=0)])))
+    return cut
+
+
+def metrics_page(runs: Experiments, out: Path) -> Made:
+    """Performance along training with environment steps and time, ours beside the paper's."""
+    recorded = _only(runs)
+    results, found = recorded.results, recorded.curves
+    rows = plain_rows(METRICS_ROWS)
+    by_step = _by_step(found, rows, "metrics", results.env, QUARTERS)
+    cost = _cost_table(recorded, max(by_step))
+    panels = {f"at {short(step)}": pairs for step, pairs in by_step.items()}
+    draw_intervals(panels, out / "metrics", RETURN)
+    picture = _picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
+    return _compared(out, by_step, "strategy", [as_markdown(cost), picture])
+
+
+def ablation_page(runs: Experiments, out: Path, which: str) -> Made:
+    """Performance of `procurl-val` with one setting varied, ours beside the paper's."""
+    recorded = _only(runs)
+    results, found = recorded.results, recorded.curves
+    ablation = ABLATIONS[which]
+    by_step = _by_step(found, ablation.rows(results.env), ablation.table, results.env, QUARTERS)
+    panels = {
+        f"at {short(step)}": list(zip(ablation.values, pairs, strict=True))
+        for step, pairs in by_step.items()
+    }
+    draw_ablation(panels, out / "ablation", ablation.symbol)
+    picture = _picture("ablation", "Means with 95% intervals; filled: ours, hollow: the paper's")
+    return _compared(out, by_step, "procurl-val", [picture])
+
+
+def best_models_page(runs: Experiments, out: Path) -> Made:
+    """Each run's best evaluation on the training pool, and how it did on the test pool there."""
+    recorded = _only(runs)
+    results, found = recorded.results, recorded.curves
+    head = ("strategy", "seeds, ours", "training pool, ours", "paper", "test pool, ours", "paper")
+    lines: list[tuple[str, ...]] = []
+    panels: dict[str, list[Compared]] = {"training pool": [], "test pool": []}
+    for name in TEST_ROWS:
+        cells = []
+        best = found[name].best(results.steps) if name in found else (None, None)
+        for panel, quantity, values in zip(panels, ("best", "best_test"), best, strict=True):
+            ours = None if values is None else measured(mean_interval(values))
+            paper = measured(theirs("test", results.env, name, results.steps, quantity))
+            panels[panel].append(Compared(name, ours, paper))
+            cells += [str(ours or NOTHING), str(paper or NOTHING)]
+        count = str(len(found[name].seeds)) if name in found else NOTHING
+        lines.append((name, count, *cells))
+    table = Table(head, tuple(lines))
+    _write(out / "table.csv", as_csv(table))
+    draw_intervals(panels, out / "test", RETURN)
+    caption = "Best models; filled: ours with 95% intervals, hollow: the paper's means"
+    verdict = _test_gap(*panels.values())
+    return Made("\n".join([as_markdown(table), f"{verdict}\n", _picture("test", caption)]), verdict)
+
+
+def _test_gap(train: Sequence[Compared], test: Sequence[Compared]) -> str:
+    """How much worse models do on the test pool, over the rows that both have."""
+    gaps = [
+        (mine.ours.mean - tested.ours.mean, mine.theirs.mean - tested.theirs.mean)
+        for mine, tested in zip(train, test, strict=True)
+        if mine.ours and mine.theirs and tested.ours and tested.theirs
+    ]
+    if not gaps:
+        return "There is nothing of both to compare."
+    ours, paper = (sum(gap) / len(gaps) for gap in zip(*gaps, strict=True))
+    return (
+        f"On the test pool models do {ours:.2f} worse on average, the paper's {paper:.2f} "
+        f"({len(gaps)} strategies)."
+    )
+
+
+def hard_page(runs: Experiments, out: Path) -> Made:
+    """The harder pool: performance along training, ours beside the paper's."""
+    recorded = _only(runs)
+    results, found = recorded.results, recorded.curves
+    by_step = _by_step(found, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
+    draw_curves(_chosen(found, HARD_ROWS), out / "curves", "harder pool")
+    return _compared(out, by_step, "strategy", [_picture("curves", CAPTION)])
+
+
+def curriculum_page(runs: Experiments, out: Path, steps: Sequence[int]) -> Made:
+    """Features of the tasks that were played along training, with pictures of typical ones."""
+    recorded = _only(runs)
+    results = recorded.results
+    features = features_of(results.pool)
+    found = recorded.followed(CURRICULUM_ROWS)
+    if not found:
+        raise ValueError(f"no picked tasks of {', '.join(CURRICULUM_ROWS)} were recorded")
+    followed = [trend for trend in found if trend.label == "procurl-val"] or found
+    shown = [step for step in steps if step <= results.steps]
+    pictures = typical_pictures(followed, features, results.env, results.pool, shown)
+    draw_curriculum(found, features, out / "curriculum", pictures)
+    counts = {label: len(recorded.followed([label])) for label in CURRICULUM_ROWS}
+    runs_told = ", ".join(f"{label} {count} runs" for label, count in counts.items())
+    caption = (
+        f"Features of the tasks that were played ({runs_told}), and typical tasks of "
+        f"{followed[0].label}"
+    )
+    return Made(_picture("curriculum", caption))
+
+
+def engines_page(runs: Experiments, out: Path) -> Made:
+    """The same strategies trained by two engines, as far as both were."""
+    sides = list(runs.values())
+    head = ("strategy", "at", "JAX", "seeds", "SB3", "seeds", "JAX − SB3, with its 95% interval")
+    lines, drawn, apart = [], [], []
+    for label in ENGINES_ROWS:
+        found = [_chosen(side.curves, [label])[0] for side in sides]
+        ours, other = (curve.cut(min(curve.steps[-1] for curve in found)) for curve in found)
+        for side, curve in zip(sides, (ours, other), strict=True):
+            drawn.append(curve._replace(label=f"{label} ({side.results.engine})"))
+        both = np.intersect1d(ours.steps, other.steps).tolist()
+        for step in sorted({both[(len(both) - 1) // 2], both[-1]}):
+            between = difference_interval(ours.at(step), other.at(step))
+            apart += [f"{label} at {short(step)}"] * (between.low > 0 or between.high < 0)
+            means = (mean_interval(curve.at(step)) for curve in (ours, other))
+            cells = [cell for mean in means for cell in (str(mean), str(mean.runs))]
+            lines.append((label, short(step), *cells, str(between)))
+    table = Table(head, tuple(lines))
+    _write(out / "table.csv", as_csv(table))
+    draw_curves(drawn, out / "curves", "both engines")
+    verdict = (
+        f"The engines differ: {', '.join(apart)}."
+        if apart
+        else f"All {len(lines)} intervals of the engines' difference contain 0."
+    )
+    parts = [as_markdown(table), f"{verdict}\n", _picture("curves", CAPTION)]
+    return Made("\n".join(parts), verdict)
+
+
+def variants_page(runs: Experiments, out: Path, strategy: str) -> Made:
+    """A strategy with other settings than the paper's, beside its numbers where it has any."""
+    found = {
+        label: curve
+        for recorded in runs.values()
+        for label, curve in recorded.curves.items()
+        if label.partition(":")[0] == strategy
+    }
+    plain = next(iter(runs.values())).results
+    env = plain.env
+    if not any((key.table, key.env) == ("metrics", env) for key in paper_numbers()):
+        return _standings(_whole(list(found.values())), plain.steps, env, out)
+    rows = [Row(label, label, strategy) for label in found]
+    by_step = _by_step(found, rows, "metrics", env, QUARTERS)
+    draw_curves(list(found.values()), out / "curves", env)
+    return _compared(out, by_step, "ours", [_picture("curves", CAPTION)])
+
+
+def _compared(
+    out: Path, by_step: Mapping[int, Sequence[Compared]], first: str, more: Sequence[str]
+) -> Made:
+    """A page with the table of both, the sentence on its last step, and what else there is."""
+    table = side_by_side(by_step, first)
+    _write(out / "table.csv", as_csv(table))
+    last = max(by_step)
+    sentence = agreement(by_step[last], last)
+    return Made("\n".join([as_markdown(table), f"{sentence}\n", *more]), sentence)
+
+
+def _by_step(
+    found: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, steps: Sequence[int]
+) -> dict[int, list[Compared]]:
+    shown = evaluated(found, steps)
+    return {step: compare_rows(found, rows, table, env, step) for step in shown}
+
+
+def _cost_table(recorded: Recorded, step: int) -> Table:
+    """Environment steps and time at a step; ours is the time of a batch shared by its runs."""
+    env, found = recorded.results.env, recorded.curves
+    head = (
+        "strategy",
+        f"env steps at {short(step)}, ours",
+        "paper",
+        "seconds a run, ours",
+        "paper, minutes",
+    )
+    lines = []
+    for name in METRICS_ROWS:
+        cells = [NOTHING, NOTHING]
+        if name in found:
+            steps = mean_interval(found[name].env_steps_at(step))
+            seconds = mean_interval(found[name].seconds_at(step))
+            width = int(recorded.facts_of(name).get("width") or 1)
+            cells = [short(steps.mean), f"{seconds.mean / width:.3g}"]
+        paper = [
+            theirs("metrics", env, name, step, quantity).mean
+            for quantity in ("env_steps", "minutes")
+        ]
+        lines.append((name, cells[0], short(paper[0]), cells[1], short(paper[1])))
+    return Table(head, tuple(lines))
+
+
+def _only(runs: Experiments) -> Recorded:
+    (recorded,) = runs.values()
+    return recorded
+
+
+def _chosen(found: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]:
+    """The curves of these contenders, in that order."""
+    chosen = [found[name] for name in names if name in found]
+    if not chosen:
+        raise ValueError(f"nothing of {', '.join(names)} was recorded")
+    return chosen
+
+
+def _picture(name: str, caption: str) -> str:
+    return f"![{caption}]({name}.png)\n\n*{caption}.*\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,218 @@
+"""`procurl paper`: every table, figure and theorem of the paper by name, ours beside theirs.
+
+Runs are trained where they are missing, kept under `OUT/runs`, and recorded compactly under
+`OUT/records`. What is recorded there counts as trained. All pages are made from such records, so
+records alone rebuild them.
+"""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from procurl.experiments.analysis.recorded import Part, Recorded
+from procurl.experiments.analysis.tables import Table, as_markdown, as_text, short
+from procurl.experiments.paper.entries import ALL, ENTRIES, Entry, entries_named, needed
+from procurl.experiments.paper.estimates import duration, estimate
+from procurl.experiments.paper.pages import Made
+from procurl.experiments.paper.records import names_recorded, read_joined, write_records
+from procurl.experiments.paper.runs import RECORDS, Options, command, commands_of, train_missing
+from procurl.internals.archive import write_text
+
+NOTES = "notes.md"  # beside a page
+
+__all__ = ["Options", "join", "list_names", "make_entry", "run"]
+
+
+def list_names(seeds: int | None = None) -> str:
+    """Every name with what it needs and about how long that takes here; made for a terminal."""
+    rows = [
+        (
+            entry.name,
+            entry.source,
+            _runs_told(entry, seeds),
+            duration(_seconds([entry], seeds)) if entry.needs else "seconds",
+            entry.title,
+        )
+        for entry in ENTRIES.values()
+    ]
+    measured = [entry for entry in ENTRIES.values() if not _unmeasured(entry, seeds)]
+    cores = len(os.sched_getaffinity(0))
+    table = as_text(Table(("name", "paper", "runs", f"on {cores} cores", "title"), tuple(rows)))
+    return (
+        f"{table}\n\n"
+        f"Entries share runs: all that was measured together takes about "
+        f"{duration(_seconds(measured, seeds))} on {cores} cores.\n"
+        f"`procurl paper NAME ...` makes some of it, `procurl paper {ALL}` everything."
+    )
+
+
+def run(
+    names: Sequence[str],
+    seeds: int | None = None,
+    out: Path = Path("results/paper"),
+    from_records: Sequence[Path] = (),
+    options: Options | None = None,
+) -> str:
+    """Make the named entries in `out`, and return a table of what came of them.
+
+    Args:
+        names: of entries; `all`, or nothing together with `from_records`, for every one.
+        seeds: per contender, None for as many as the paper had.
+        out: a folder per entry, an overview in README.md, the runs and their records.
+        from_records: folders of records to rebuild from, joined; nothing is trained then.
+        options: for training.
+    """
+    chosen = entries_named(names or [ALL])
+    given = (options or Options())._replace(seeds=seeds)
+    given.check()
+    for folder in from_records:
+        names_recorded(folder)  # raises where there is none
+    if not from_records:
+        train_missing(chosen, out, given, command(names, given))
+    records = from_records or (out / RECORDS,)
+    known = read_joined(records, [sweep.name for sweep in needed(chosen)])
+    lines = []
+    for entry in chosen:
+        missing = [sweep.name for sweep in entry.needs if sweep.name not in known]
+        if entry.partly and len(missing) < len(entry.needs):
+            missing = []
+        if missing and names and ALL not in names:
+            raise ValueError(
+                f"{entry.name} needs records of {', '.join(missing)}, and "
+                f"{', '.join(map(str, records))} has none; without --from-records they are trained"
+            )
+        if missing:
+            lines.append((entry.name, entry.source, f"no records of {', '.join(missing)}"))
+            continue
+        mine = {sweep.name: known[sweep.name] for sweep in entry.needs if sweep.name in known}
+        made = make_entry(entry, mine, out)
+        lines.append((entry.name, entry.source, made.verdict or entry.title))
+    _write_overview(out, lines)
+    return as_text(Table(("name", "paper", "what came of it"), tuple(lines)))
+
+
+def make_entry(entry: Entry, runs: Mapping[str, Recorded], out: Path) -> Made:
+    """Write the page of an entry with its tables and figures into `out`."""
+    folder = out / entry.name
+    folder.mkdir(parents=True, exist_ok=True)
+    made = entry.make(runs, folder)
+    where = entry.source if entry.source.startswith("not") else f"{entry.source} of the paper"
+    parts = [f"# {entry.title}", f"{where[0].upper()}{where[1:]}.", made.body]
+    for sweep, contenders in entry.needs.items():
+        if sweep.name in runs:
+            parts.append(_provenance(runs[sweep.name].only(contenders)))
+    parts.append(_notes(folder))
+    if commands := commands_of(entry, runs):
+        parts.append("\n    ".join(["Trained by\n", *commands]))
+    write_text(folder / "README.md", "\n\n".join(part.strip() for part in parts if part) + "\n")
+    return made
+
+
+def _notes(folder: Path) -> str:
+    """What was written by hand for a page, which making it again keeps."""
+    path = folder / NOTES
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def join(folders: Sequence[Path], out: Path) -> str:
+    """Add the records of `folders` to those of `out`, and return a table of what is joined now.
+
+    Nothing is written where any of them cannot be joined.
+    """
+    target = out / RECORDS
+    names = dict.fromkeys(name for folder in folders for name in names_recorded(folder))
+    joined = read_joined([target, *folders], names)
+    lines = []
+    for name, recorded in joined.items():
+        write_records(recorded, target / name)
+        lines.append((name, ", ".join(recorded.results.labels), _seeds_told(recorded)))
+    return as_text(Table(("records", "contenders", "seeds"), tuple(lines)))
+
+
+def _provenance(recorded: Recorded) -> str:
+    """Where the numbers of a page come from, part by part."""
+    results, parts = recorded.results, recorded.parts
+    if not results.runs:
+        return ""
+    told = (
+        f"Ours: {results.env}, {short(results.steps)} training steps, {_seeds_told(recorded)} "
+        f"seeds, {results.engine} engine, {results.n_envs} "
+        f"environment{'s' * (results.n_envs > 1)} a run."
+    )
+    if len(parts) == 1:
+        lines = [f"{told} Its {_trained_told(parts[0], recorded)}"]
+    else:
+        listed = (f"- {', '.join(each.labels)}: {_trained_told(each, recorded)}" for each in parts)
+        lines = [told, "\n".join(listed)]
+    stopped = len(results.stopped)
+    if stopped:
+        lines.append(
+            f"{stopped} runs were stopped by a value that was not finite; their last weights count."
+        )
+    return "\n\n".join(lines)
+
+
+def _trained_told(part: Part, recorded: Recorded) -> str:
+    """How long and on what the contenders of a part were trained."""
+    width = int(part.facts.get("width") or 1)
+    seconds = sum(
+        measured[-1].seconds
+        for run, measured in recorded.results.evaluations.items()
+        if run.label in part.labels and measured
+    )
+    machine = part.facts.get("machine") or {}
+    where = f"{machine.get('processor', 'an unknown machine')}, {machine.get('cores', '?')} cores"
+    device = f"one {machine.get('gpu', 'GPU')}" if part.facts.get("device") == "gpu" else "one core"
+    runs = f"batches of {width} runs" if width > 1 else "runs"
+    return f"{runs} trained for {duration(seconds / width)} in all, each on {device} of: {where}."
+
+
+def _seeds_told(recorded: Recorded) -> str:
+    """How many seeds each contender has."""
+    runs = Counter(run.label for run in recorded.results.runs).values()
+    least, most = min(runs, default=0), max(runs, default=0)
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
+def _write_overview(out: Path, lines: Sequence[tuple[str, ...]]) -> None:
+    """List what was made now with what came of it, and what was made before."""
+    now = {name: tuple(rest) for name, *rest in lines}
+    page = out / "README.md"
+    before = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
+    rows: list[tuple[str, ...]] = []
+    for name, entry in ENTRIES.items():
+        there = (out / name / "README.md").exists()
+        link = f"[{name}]({name}/README.md)" if there else name
+        start = f"| {link} | {entry.source} | "
+        known = [line for line in before if line.startswith(start)]
+        if name in now:
+            rows.append((link, *now[name]))
+        elif known:
+            rows.append((link, entry.source, known[0].removeprefix(start).removesuffix(" |")))
+        elif there:
+            rows.append((link, entry.source, entry.title))
+    table = Table(("name", "paper", "what came of it"), tuple(rows))
+    parts = ["# The paper, ours beside theirs", as_markdown(table), _notes(out)]
+    write_text(page, "\n\n".join(part.strip() for part in parts if part) + "\n")
+
+
+def _runs_told(entry: Entry, seeds: int | None) -> str:
+    if not entry.needs:
+        return "none"
+    return " + ".join(
+        f"{len(contenders)} × {seeds or sweep.paper_seeds} × {short(sweep.steps)}"
+        for sweep, contenders in needed([entry]).items()
+    )
+
+
+def _seconds(entries: Sequence[Entry], seeds: int | None) -> float:
+    return estimate(
+        (sweep, contenders, seeds or sweep.paper_seeds)
+        for sweep, contenders in needed(entries).items()
+    )
+
+
+def _unmeasured(entry: Entry, seeds: int | None) -> bool:
+    return math.isnan(_seconds([entry], seeds))

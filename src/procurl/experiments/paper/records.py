@@ -1,0 +1,284 @@
+"""Records that are small enough to be committed, and rebuild every table and figure.
+
+A folder per experiment: `experiment.json` with what all runs share, where each contender came from
+and the checksums of the other files, `evaluations.csv.gz` with a row per evaluation,
+`curriculum.csv.gz` with a row per block of picked tasks of the first runs of each contender, and
+the pool where it is not one of the project's. Numbers keep six digits. Picks and snapshots
+themselves are not kept.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from procurl.envs.registry import environment_names, make_host_env, make_pool
+from procurl.experiments.analysis.recorded import (
+    Part,
+    Recorded,
+    join_records,
+    recorded_of,
+    shared_facts,
+)
+from procurl.experiments.analysis.trends import Trend, features_of
+from procurl.internals.archive import write_bytes, write_text
+from procurl.records.results import Measured, Results, RunId
+from procurl.tasks.pool import TaskPool
+
+FILE = "experiment.json"
+EVALUATIONS = "evaluations.csv.gz"
+CURRICULUM = "curriculum.csv.gz"
+POOL = "pool.csv"
+FORMAT = 2  # the first had one part, whose facts stood alone
+RUN_COLUMNS = ("strategy", "setting", "seed", "step")
+COLUMNS = (
+    *RUN_COLUMNS,
+    "train_steps",
+    "env_steps",
+    "performance",
+    "test_performance",
+    "seconds",
+    "entropy",
+    "mean_success",
+)
+OWN_POOLS = ("uniform", "hard")
+
+
+def is_recorded(folder: Path) -> bool:
+    """Whether `folder` holds records that `read_records` reads."""
+    return (folder / FILE).exists() and (folder / EVALUATIONS).exists()
+
+
+def write_records(recorded: Recorded, folder: Path) -> None:
+    """Write the records of an experiment into `folder`; equal ones give equal bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results = recorded.results
+    contents = {
+        EVALUATIONS: _packed(COLUMNS, _evaluation_rows(results)),
+        CURRICULUM: _packed(
+            (*RUN_COLUMNS, "task", *features_of(results.pool).names), _trend_rows(recorded.trends)
+        ),
+    }
+    kind = own_pool(results.env, results.pool)
+    if kind is None:
+        contents[POOL] = _pool_file(results, folder)
+    for name, content in contents.items():
+        write_bytes(folder / name, [content])
+    about = {
+        "format": FORMAT,
+        "env": results.env,
+        "engine": results.engine,
+        "steps": results.steps,
+        "n_envs": results.n_envs,
+        "pool": kind,
+        "pool_hash": results.pool.fingerprint,
+        "stopped": [[*run, step] for run, step in results.stopped.items()],
+        "parts": [{"labels": part.labels, "facts": part.facts} for part in recorded.parts],
+        "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
+    }
+    write_text(folder / FILE, json.dumps(about, indent=2, default=str) + "\n")
+
+
+def read_records(folder: Path) -> Recorded:
+    """The records of `folder`; ValueError where a file is missing, damaged or of another kind."""
+    path = folder / FILE
+    if not path.exists():
+        raise ValueError(f"{folder} holds no records: there is no {FILE} in it")
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        if about["format"] not in (1, FORMAT):
+            raise ValueError(f"format must be 1 or {FORMAT}, got {about['format']!r}")
+        contents = {name: _checked(folder / name, want) for name, want in about["sha256"].items()}
+        pool = _read_pool(folder, about)
+        evaluations = _read_evaluations(contents[EVALUATIONS])
+        found = _read_trends(contents[CURRICULUM], pool)
+        stopped = {RunId(*run): step for *run, step in about["stopped"]}
+        parts = _read_parts(about, evaluations)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} cannot be used: {error}") from error
+    results = Results(
+        env=about["env"],
+        engine=about["engine"],
+        steps=about["steps"],
+        n_envs=about["n_envs"],
+        pool=pool,
+        runs=list(evaluations),
+        evaluations=evaluations,
+        stopped=stopped,
+        facts=shared_facts(parts),
+        detail=evaluations.__getitem__,
+    )
+    return Recorded(results, found, parts)
+
+
+def read_recorded(folder: Path) -> Recorded:
+    """The records of a folder of records, or of the directory of a comparison."""
+    if is_recorded(folder):
+        return read_records(folder)
+    from procurl.records.store import read_store
+
+    with read_store(folder) as store:
+        return recorded_of(store.results())
+
+
+def names_recorded(folder: Path) -> list[str]:
+    """The experiments that have records in `folder`; ValueError where there is none."""
+    names = sorted(inside.name for inside in folder.glob("*") if is_recorded(inside))
+    if not names:
+        raise ValueError(f"{folder} holds no records: name the folder above theirs")
+    return names
+
+
+def read_joined(folders: Sequence[Path], names: Iterable[str]) -> dict[str, Recorded]:
+    """The experiments of these names, each joined over all of `folders` that have it."""
+    joined = {}
+    for name in names:
+        there = [folder / name for folder in folders if is_recorded(folder / name)]
+        found = [read_records(folder) for folder in there]
+        try:
+            if found:
+                joined[name] = join_records(found)
+        except ValueError as error:
+            raise ValueError(f"{', '.join(map(str, there))}: {error}") from error
+    return joined
+
+
+def own_pool(env: str, pool: TaskPool) -> str | None:
+    """The kind of the project's pool that this is, None where it is another."""
+    if env not in environment_names():
+        return None
+    for kind in OWN_POOLS:
+        try:
+            if make_pool(env, kind).fingerprint == pool.fingerprint:
+                return kind
+        except ValueError:  # the environment has no such kind
+            continue
+    return None
+
+
+def _evaluation_rows(results: Results) -> Iterator[tuple[Any, ...]]:
+    for run in results.runs:
+        for at in results.evaluations[run]:
+            measured = (at.performance, at.test_performance, at.seconds, at.entropy)
+            numbers = map(_short, (*measured, at.mean_success))
+            yield (*run, at.step, at.train_steps, at.env_steps, *numbers)
+
+
+def _trend_rows(found: Iterable[Trend]) -> Iterator[tuple[Any, ...]]:
+    for trend in found:
+        strategy, _, setting = trend.label.partition(":")
+        for step, task, means in zip(trend.steps, trend.typical, trend.means, strict=True):
+            yield (strategy, setting, trend.seed, round(step), task, *map(_short, means))
+
+
+def _short(number: float | None) -> str:
+    """Six digits; nothing where there is no number."""
+    return "" if number is None or math.isnan(number) else f"{number:.6g}"
+
+
+def _packed(head: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> bytes:
+    """A gzipped CSV file without a date, so that equal rows are equal bytes."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0)
+
+
+def _checked(path: Path, wanted: str) -> bytes:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ValueError(f"{path.name} is missing") from error
+    if hashlib.sha256(content).hexdigest() != wanted:
+        raise ValueError(f"{path.name} was altered or truncated, its checksum is wrong")
+    return content
+
+
+def _unpacked(content: bytes) -> Iterator[dict[str, str]]:
+    return csv.DictReader(io.StringIO(gzip.decompress(content).decode()))
+
+
+def _read_evaluations(content: bytes) -> dict[RunId, list[Measured]]:
+    nothing = np.zeros(0, dtype=np.int64)
+    found: dict[RunId, list[Measured]] = {}
+    for row in _unpacked(content):
+        run = RunId(row["strategy"], row["setting"], int(row["seed"]))
+        found.setdefault(run, []).append(
+            Measured(
+                step=int(row["step"]),
+                train_steps=int(row["train_steps"]),
+                env_steps=int(row["env_steps"]),
+                performance=float(row["performance"] or "nan"),
+                test_performance=_maybe(row["test_performance"]),
+                seconds=float(row["seconds"]),
+                entropy=float(row["entropy"] or "nan"),
+                mean_success=_maybe(row["mean_success"]),
+                picks=nothing,
+                snapshot=None,
+            )
+        )
+    return found
+
+
+def _read_parts(
+    about: Mapping[str, Any], evaluations: Mapping[RunId, Sequence[Measured]]
+) -> list[Part]:
+    if about["format"] == FORMAT:
+        return [Part(tuple(part["labels"]), part["facts"]) for part in about["parts"]]
+    facts = dict(about["facts"])
+    steps = [at.step for at in next(iter(evaluations.values()), ())]
+    if len(steps) > 1:
+        facts["eval_every"] = steps[0]  # was not told
+    return [Part(tuple(dict.fromkeys(run.label for run in evaluations)), facts)]
+
+
+def _read_trends(content: bytes, pool: TaskPool) -> list[Trend]:
+    names = features_of(pool).names
+    rows: dict[tuple[str, int], list[Mapping[str, str]]] = {}
+    for row in _unpacked(content):
+        run = RunId(row["strategy"], row["setting"], int(row["seed"]))
+        rows.setdefault((run.label, run.seed), []).append(row)
+    return [
+        Trend(
+            label,
+            seed,
+            steps=np.array([float(row["step"]) for row in mine]),
+            means=np.array([[float(row[name]) for name in names] for row in mine]),
+            typical=np.array([int(row["task"]) for row in mine]),
+        )
+        for (label, seed), mine in rows.items()
+    ]
+
+
+def _read_pool(folder: Path, about: Mapping[str, Any]) -> TaskPool:
+    env, kind = about["env"], about["pool"]
+    if kind is not None:
+        pool = make_pool(env, kind)
+    elif env in environment_names():
+        pool = make_host_env(env).read_pool(folder / POOL)
+    else:
+        pool = TaskPool.from_csv(folder / POOL)
+    if pool.fingerprint != about["pool_hash"]:
+        raise ValueError("the pool is not the one that was played")
+    return pool
+
+
+def _pool_file(results: Results, folder: Path) -> bytes:
+    path = folder / POOL
+    if results.env in environment_names():
+        make_host_env(results.env).write_pool(results.pool, path)
+    else:
+        results.pool.to_csv(path)
+    return path.read_bytes()
+
+
+def _maybe(text: str) -> float | None:
+    return float(text) if text else None

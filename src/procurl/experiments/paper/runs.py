@@ -1,0 +1,238 @@
+"""Training the runs that entries of the paper need and no record holds, and recording them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from procurl.envs.registry import environment_names, make_host_env, make_pool
+from procurl.experiments.analysis.recorded import (
+    EVALUATION,
+    Recorded,
+    differences,
+    experiment,
+    experiment_of,
+    join_records,
+    recorded_of,
+)
+from procurl.experiments.paper.entries import Entry, Sweep, needed
+from procurl.experiments.paper.records import is_recorded, read_records, write_records
+from procurl.experiments.request import Asked, ppo_asked
+from procurl.experiments.running.batch import has_host_form, host_environments
+from procurl.internals.checks import require_choice, require_whole, suggest
+from procurl.internals.settings import describe
+from procurl.records.results import Results
+from procurl.strategies import make_strategy
+
+RUNS = "runs"
+RECORDS = "records"
+POOLS = "pools"
+
+
+class Options(NamedTuple):
+    """How to run what is missing.
+
+    Args:
+        seeds: per contender, None for as many as the paper had.
+        steps: of training, None for the paper's.
+        strategies: of the contenders that entries need, only these; None for all.
+        engine: of sweeps of our own PPO, `jax`, or `host` for environments that it can train in.
+        command: as it was typed, for the comparisons' own directories.
+        compare: further options of a comparison, such as `n_envs`, by their names.
+    """
+
+    seeds: int | None = None
+    steps: int | None = None
+    strategies: Sequence[str] | None = None
+    command: str | None = None
+    engine: str = "jax"
+    compare: Mapping[str, Any] = {}
+
+    def check(self) -> None:
+        """Raise on what is wrong whatever the entries are."""
+        require_choice("engine", self.engine, ("jax", "host"))
+        numbers = {"seeds": self.seeds, "steps": self.steps}
+        for name in ("n_envs", "workers", *EVALUATION):
+            numbers[name] = self.compare.get(name)
+        for name, value in numbers.items():
+            if value is not None:
+                require_whole(name, value, at_least=1)
+
+
+def train_missing(entries: Sequence[Entry], out: Path, options: Options, told: str) -> None:
+    """Train what the entries need and no record holds yet, and record it as made by `told`.
+
+    Contenders that were recorded before stay as they are, unless they had to be trained again for
+    more seeds. ValueError where the records are of another experiment, or an option is of no use,
+    before anything is trained.
+    """
+    wanted = needed(entries)
+    if options.engine == "host" and not any(_engine(sweep, options) == "host" for sweep in wanted):
+        raise ValueError(
+            f"engine host is for {', '.join(host_environments())}, and "
+            f"{', '.join(entry.name for entry in entries)} trains in none of them: leave it out"
+        )
+    for name in options.strategies or ():
+        make_strategy(name)  # raises on an unknown name
+    missing = {
+        sweep: names
+        for sweep, contenders in wanted.items()
+        if (names := _missing(sweep, contenders, out, options))
+    }
+    for sweep in missing:
+        _require_environment(sweep.env)
+        _require_engine(sweep.engine)
+    for sweep, names in missing.items():
+        _asked(sweep, names, out, options).check()
+    for sweep, names in missing.items():
+        results = trained(sweep, names, out, options)
+        results = replace(results, facts={**results.facts, "command": told})
+        joined = _joined(_records_of(sweep, out), recorded_of(results), names, wanted[sweep])
+        write_records(joined, out / RECORDS / sweep.name)
+
+
+def trained(sweep: Sweep, contenders: list[str], out: Path, options: Options) -> Results:
+    """The results of a sweep, once these contenders are trained."""
+    from procurl.experiments.compare import compare
+    from procurl.records.store import read_store
+
+    asked = _asked(sweep, contenders, out, options)
+    pool = None if sweep.kind == "uniform" else _pool_file(sweep.env, sweep.kind, out)
+    test_pool = _pool_file(sweep.env, "test", out) if sweep.tested else None
+    compare(asked._replace(pool=pool, test_pool=test_pool))
+    with read_store(asked.out) as store:
+        return store.results()
+
+
+def _asked(sweep: Sweep, contenders: list[str], out: Path, options: Options) -> Asked:
+    """What is asked of a comparison, but for the files of its pools."""
+    return Asked(
+        env=sweep.env,
+        strategies=contenders,
+        seeds=options.seeds or sweep.paper_seeds,
+        out=out / RUNS / sweep.name,
+        steps=options.steps or sweep.steps,
+        engine=_engine(sweep, options),
+        ppo=sweep.ppo,
+        command=options.command,
+        **options.compare,
+    )
+
+
+def _missing(sweep: Sweep, contenders: Sequence[str], out: Path, options: Options) -> list[str]:
+    """The contenders that are asked for and not recorded with all their seeds."""
+    chosen = [name for name in contenders if _asked_for(name, options.strategies)]
+    if not chosen:
+        raise ValueError(
+            f"strategies {', '.join(options.strategies or ())} leave nothing to run of "
+            f"{', '.join(contenders)}"
+        )
+    known = _records_of(sweep, out)
+    if known is None:
+        return chosen
+    if differ := differences(experiment_of(known), _experiment(sweep, options)):
+        raise ValueError(
+            f"{out / RECORDS / sweep.name} holds records of another experiment: {differ}. "
+            "They were left as they are: name another directory with --out, or ask for the same"
+        )
+    seeds = set(range(options.seeds or sweep.paper_seeds))
+    return [name for name in chosen if not seeds <= known.finished(name)]
+
+
+def _joined(
+    known: Recorded | None, fresh: Recorded, names: Sequence[str], order: Sequence[str]
+) -> Recorded:
+    """What was recorded before with what was trained now.
+
+    Args:
+        known: None where nothing was recorded.
+        fresh: all that the comparison holds.
+        names: of the contenders that had to be trained, which take the place of those recorded.
+        order: contenders that come first.
+    """
+    if known is not None:
+        stay = [label for label in known.results.labels if label not in names]
+        new = [label for label in fresh.results.labels if label not in stay]
+        fresh = join_records([known.only(stay), fresh.only(new)])
+    return fresh.only([*order, *fresh.results.labels])
+
+
+def _records_of(sweep: Sweep, out: Path) -> Recorded | None:
+    folder = out / RECORDS / sweep.name
+    return read_records(folder) if is_recorded(folder) else None
+
+
+def _experiment(sweep: Sweep, options: Options) -> dict[str, Any]:
+    """What all runs of a sweep have in common, as they would be trained now."""
+    env = sweep.env
+    return experiment(
+        env,
+        _engine(sweep, options),
+        steps=options.steps or sweep.steps,
+        n_envs=options.compare.get("n_envs", 1),
+        pool_hash=make_pool(env, sweep.kind).fingerprint,
+        facts={
+            "test_hash": make_pool(env, "test").fingerprint if sweep.tested else None,
+            "student": describe(ppo_asked(env, sweep.ppo)),
+            **{name: options.compare.get(name) for name in EVALUATION},
+        },
+    )
+
+
+def _engine(sweep: Sweep, options: Options) -> str:
+    """The engine that was asked for, where the sweep has it."""
+    hosted = options.engine == "host" and sweep.engine == "jax" and has_host_form(sweep.env)
+    return "host" if hosted else sweep.engine
+
+
+def _pool_file(env: str, kind: str, out: Path) -> str:
+    """A file with the project's pool of that kind."""
+    path = out / POOLS / f"{env}-{kind}.csv"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make_host_env(env).write_pool(make_pool(env, kind), path)
+    return str(path)
+
+
+def _require_environment(env: str) -> None:
+    if env not in environment_names():
+        raise ValueError(
+            f"environment {env!r} is not installed here.{suggest(env, environment_names())} "
+            f"Installed: {', '.join(environment_names())}"
+        )
+    make_host_env(env)  # raises with the extra to install where a package is missing
+
+
+def _require_engine(engine: str) -> None:
+    package, extra = ("stable_baselines3", "sb3") if engine == "sb3" else ("jax", "jax")
+    if find_spec(package) is None:
+        raise ImportError(f"{package} is not installed: pip install 'procurl[{extra}]'")
+
+
+def _asked_for(contender: str, strategies: Sequence[str] | None) -> bool:
+    return strategies is None or contender.partition(":")[0] in strategies
+
+
+def commands_of(entry: Entry, runs: Mapping[str, Recorded]) -> list[str]:
+    """What trained the runs of an entry, as it was recorded."""
+    parts = [
+        part
+        for sweep, contenders in entry.needs.items()
+        if sweep.name in runs
+        for part in runs[sweep.name].only(contenders).parts
+    ]
+    return list(dict.fromkeys(part.facts["command"] for part in parts if "command" in part.facts))
+
+
+def command(names: Sequence[str], options: Options) -> str:
+    """The command that asks for this, without the names of files."""
+    words = ["procurl paper", *names]
+    words += [f"--seeds {options.seeds}"] if options.seeds else []
+    words += [f"--steps {options.steps}"] if options.steps else []
+    words += [f"--engine {options.engine}"] if options.engine == "host" else []
+    for name in ("n_envs", *EVALUATION):
+        if options.compare.get(name):
+            words.append(f"--{name.replace('_', '-')} {options.compare[name]}")
+    words += [f"--strategies {' '.join(options.strategies)}"] if options.strategies else []
+    return " ".join(words)

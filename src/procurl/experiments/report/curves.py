@@ -1,0 +1,88 @@
+"""What the report's page draws of all runs together: learning curves and their cost."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.analysis.figures import COLORS, Line, lines_of
+from procurl.experiments.analysis.statistics import Floats, mean_interval
+from procurl.experiments.report.packing import column, rounded
+from procurl.records.results import Results
+
+SINGLE_RUNS = 20  # of each strategy that can be drawn on their own
+SINGLE_VALUES = 100_000  # of all of them together
+
+
+def curves_payload(found: Sequence[Curve]) -> list[dict[str, Any]]:
+    """One entry per contender: where its evaluations stand, their means and intervals, its runs."""
+    lines = lines_of([curve.label for curve in found])
+    single = single_runs(found)
+    return [_payload(curve, lines[curve.label], single) for curve in found]
+
+
+def single_runs(found: Sequence[Curve]) -> int:
+    """How many runs of each contender the page can draw on their own."""
+    evaluations = sum(len(curve.steps) for curve in found)
+    return min(SINGLE_RUNS, max(1, SINGLE_VALUES // max(1, evaluations)))
+
+
+def cost_payload(results: Results, found: Sequence[Curve]) -> list[dict[str, Any]]:
+    """Environment steps of training and teacher at the last evaluation, means over runs."""
+    train: dict[str, list[int]] = {}
+    total: dict[str, list[int]] = {}
+    for run in results.runs:
+        if evaluations := results.evaluations.get(run):
+            last = evaluations[-1]
+            taken = min(last.train_steps, results.stopped.get(run, last.train_steps))
+            train.setdefault(run.label, []).append(taken)
+            total.setdefault(run.label, []).append(max(last.env_steps, taken))
+    return [
+        {
+            "label": curve.label,
+            "train": round(float(np.mean(train[curve.label]))),
+            "teacher": round(float(np.mean(total[curve.label]) - np.mean(train[curve.label]))),
+            "seconds": rounded(_means(curve.seconds)[-1]),
+        }
+        for curve in found
+    ]
+
+
+def unit_returns(found: Sequence[Curve]) -> bool:
+    """Whether every return lies between 0 and 1, as where a goal is reached or not."""
+    heights = [curve.performance[np.isfinite(curve.performance)] for curve in found]
+    return all(bool(((values >= 0) & (values <= 1)).all()) for values in heights)
+
+
+def return_range(found: Sequence[Curve]) -> float:
+    """Between the lowest and the highest return, which says how many decimals are of use."""
+    heights = [curve.performance[np.isfinite(curve.performance)] for curve in found]
+    together = np.concatenate(heights) if heights else np.zeros(0)
+    return 1.0 if unit_returns(found) or not together.size else float(np.ptp(together)) or 1.0
+
+
+def _payload(curve: Curve, line: Line, single: int) -> dict[str, Any]:
+    intervals = [mean_interval(at) for at in curve.performance.T]
+    return {
+        "label": curve.label,
+        "color": COLORS.index(line.color),
+        "dash": _dashes(line.dash),
+        "steps": curve.steps.tolist(),
+        "env": column(_means(curve.env_steps)),
+        "seconds": column(_means(curve.seconds)),
+        "mean": column([interval.mean for interval in intervals]),
+        "half": column([interval.half_width for interval in intervals]),
+        "counts": [interval.runs for interval in intervals],
+        "runs": [column(run) for run in curve.performance[:single]],
+    }
+
+
+def _dashes(dash: Any) -> str:
+    """Matplotlib's dashes, counted in widths of the line, as those of an SVG line 2 pixels wide."""
+    return "" if isinstance(dash, str) else " ".join(f"{2 * length:g}" for length in dash[1])
+
+
+def _means(values: Floats) -> Floats:
+    """[k] means over runs of what was measured."""
+    return np.array([mean_interval(at).mean for at in values.T])

@@ -1,0 +1,157 @@
+"""`procurl report`: one file that opens from disk without a network, with tables and figures.
+
+The page carries its own style, program and data. A content security policy with their hashes lets
+the browser run nothing else and load nothing at all.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files as package_files
+from pathlib import Path
+from string import Template
+
+import numpy as np
+
+from procurl import __version__
+from procurl.experiments.analysis.curriculum_figures import draw_curriculum
+from procurl.experiments.analysis.curves import Curve, curves
+from procurl.experiments.analysis.figures import AXES, draw_curves
+from procurl.experiments.analysis.tables import (
+    Standing,
+    as_csv,
+    as_markdown,
+    final_table,
+    numbers_table,
+    standings,
+    with_test,
+)
+from procurl.experiments.analysis.trends import features_of, trends
+from procurl.experiments.paper.records import is_recorded, read_records
+from procurl.experiments.report import tables as report_tables
+from procurl.experiments.report import text as report_text
+from procurl.experiments.report.curves import (
+    cost_payload,
+    curves_payload,
+    return_range,
+    single_runs,
+    unit_returns,
+)
+from procurl.experiments.report.explorer import chosen_runs, explorer_payload
+from procurl.experiments.report.packing import script_json
+from procurl.internals.archive import write_text
+from procurl.records.results import Results
+from procurl.records.store import read_store
+
+PAGE = "report.html"
+MARKDOWN, CSV = "table.md", "table.csv"
+CURRICULUM = "curriculum"
+FIGURE_CURVES = 24  # that a figure shows at most
+FIGURE_STRATEGIES, FIGURE_SEEDS = 12, 8  # likewise, the one of the curriculum
+SCRIPTS = ("read", "chart", "curves", "tables", "tasks", "moment", "trends", "explorer", "begin")
+
+
+def write_report(folder: Path) -> Path:
+    """Write report.html, tables and figures of what `folder` holds into it; gives the page's path.
+
+    It holds an experiment's store, or the compact records of one. Nothing is written where there
+    is no evaluation yet.
+    """
+    if is_recorded(folder):
+        return _written(folder, read_records(folder).results)
+    with read_store(folder) as store:
+        return _written(folder, replace(store.results(), detail=store.detail))  # the open file's
+
+
+def _written(folder: Path, results: Results) -> Path:
+    found = curves(results)
+    rows = with_test(standings(found), found)
+    names = [MARKDOWN, CSV]
+    write_text(folder / MARKDOWN, as_markdown(final_table(rows)))
+    write_text(folder / CSV, as_csv(numbers_table(rows)))
+    for figure in _draw_figures(folder, results, found):
+        names += [f"{figure}.png", f"{figure}.svg"]
+    page = folder / PAGE
+    write_text(page, report_html(results, names))
+    return page
+
+
+def _draw_figures(folder: Path, results: Results, found: Sequence[Curve]) -> list[str]:
+    """Learning curves against every axis, and the curriculum where picks tell of it."""
+    names = [f"curves-{axis}" for axis in AXES]
+    for name, axis in zip(names, AXES, strict=True):
+        draw_curves(found[:FIGURE_CURVES], folder / name, results.env, axis)
+    features = features_of(results.pool)
+    played = trends(results, results.labels[:FIGURE_STRATEGIES], FIGURE_SEEDS)
+    if played and (np.ptp(features.values, axis=0) > 0).any():
+        draw_curriculum(played, features, folder / CURRICULUM)
+        names.append(CURRICULUM)
+    return names
+
+
+def report_html(results: Results, files: Sequence[str] = ()) -> str:
+    """The page as text.
+
+    Args:
+        results: of any engine; without an evaluation the page says so.
+        files: names of the tables and figures that lie beside the page.
+    """
+    found = curves(results)
+    rows = with_test(standings(found), found) if found else []
+    style, script = _part("style.css"), "\n".join(_part(f"{name}.js") for name in SCRIPTS)
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
+        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    data = {
+        "steps": results.steps,
+        "tasks": len(results.pool),
+        "unit": unit_returns(found),
+        "range": return_range(found),
+        "curves": curves_payload(found),
+        "cost": cost_payload(results, found),
+        "explorer": explorer_payload(results),
+    }
+    return Template(_part("page.html")).substitute(
+        _texts(results, found, rows, files),
+        version=__version__,
+        policy=policy,
+        style=style,
+        script=script,
+        explorer=_part("explorer.html"),
+        data=script_json(data),
+    )
+
+
+def _texts(
+    results: Results, found: Sequence[Curve], rows: Sequence[Standing], files: Sequence[str]
+) -> dict[str, str]:
+    """What the page's places are filled with, as HTML."""
+    places = [curve.label for curve in found]
+    heading = report_text.heading(results)
+    return {
+        "title": f"{heading} · procurl",
+        "heading": heading,
+        "lead": report_text.lead(rows, found),
+        "facts": report_text.facts(results),
+        "notices": report_text.notices(results, rows),
+        "curve_caption": report_text.curve_caption(found, single_runs(found)),
+        "about_table": report_text.about_table(rows),
+        "final_table": report_tables.final_table(rows, places) if rows else "",
+        "improvement": report_tables.improvement(found, rows, places),
+        "coverage": report_text.coverage(results, chosen_runs(results)),
+        "reproduce": report_text.reproduce(results, files),
+    }
+
+
+@cache
+def _part(name: str) -> str:
+    """A file of the page."""
+    return (package_files(__package__) / "page" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """As a content security policy names a style or a script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

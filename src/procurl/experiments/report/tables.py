@@ -1,0 +1,177 @@
+"""The report's tables as HTML: final results, and the probability of improvement."""
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import NamedTuple
+
+from procurl.experiments.analysis.curves import Curve, by_label
+from procurl.experiments.analysis.statistics import (
+    Estimate,
+    Floats,
+    Interval,
+    Reached,
+    probability_of_improvement,
+)
+from procurl.experiments.analysis.tables import NOTHING, Standing
+
+MOST_COMPARED = 12
+SHADES = (0.55, 0.65, 0.75, 0.9)  # from which a cell of the matrix is darker
+
+
+class Cell(NamedTuple):
+    """What is shown, and the number that its column is sorted by, None to come last."""
+
+    text: str  # HTML
+    value: float | None
+
+
+def final_table(rows: Sequence[Standing], places: Sequence[str]) -> str:
+    """One row per contender; heads become buttons that sort.
+
+    Args:
+        rows: at least one.
+        places: every label of the page, by which strategies find their color.
+    """
+    last = compact(rows[0].steps[-1])
+    threshold = rows[0].reached.goal if rows[0].reached else "threshold"
+    heads = [("strategy", "ascending"), ("runs", "descending")]
+    heads += [(f"at {compact(step)}", "descending") for step in rows[0].steps]
+    if rows[0].test is not None:
+        heads.append((f"test at {last}", "descending"))
+    heads += [(f"IQM at {last}", "descending"), ("area", "descending")]
+    heads += [(f"steps to {threshold}", "ascending"), ("env steps", "ascending")]
+    heads += [("seconds", "ascending")]
+    head = "".join(
+        f'<th scope="col" data-first="{first}">{escape(text)}</th>' for text, first in heads
+    )
+    body = "".join(_row(row, places.index(row.label)) for row in rows)
+    caption = '<caption class="unseen">Final results</caption>'
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def compact(number: float) -> str:
+    """As the page's axes write numbers.
+
+    >>> compact(25000), compact(1250000), compact(784.0), compact(float("nan"))
+    ('25k', '1.25M', '784', '–')
+    """
+    if not math.isfinite(number):
+        return NOTHING
+    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size:
+            return f"{number / size:.3g}{sign}"
+    return f"{number:.3g}"
+
+
+def improvement(found: Sequence[Curve], rows: Sequence[Standing], places: Sequence[str]) -> str:
+    """The chance that a run of a row does better at the end than a run of a column."""
+    if len(rows) < 2:
+        return '<p class="empty">This needs at least two strategies.</p>'
+    ranked = sorted(rows, key=lambda row: -_finite(row.performance[-1].mean, -math.inf))
+    kept = {row.label for row in ranked[:MOST_COMPARED]}
+    labels = [row.label for row in rows if row.label in kept]
+    step = rows[0].steps[-1]
+    curve = by_label(found)
+    chances = _chances({label: curve[label].at(step) for label in labels})
+    about = (
+        f"How likely a run of the row's strategy is to have a higher return after {step:,} steps "
+        "than a run of the column's, a tie counting half. Below it, the 95% bootstrap interval."
+    )
+    if len(kept) < len(rows):
+        about += f" Of {len(rows)} strategies, the {len(kept)} with the highest means are shown."
+    head = "".join(f'<th scope="col">{escape(label)}</th>' for label in labels)
+    body = "".join(
+        f"<tr>{_name(label, places.index(label))}"
+        + "".join(_chance(chances.get((label, other))) for other in labels)
+        + "</tr>"
+        for label in labels
+    )
+    return (
+        f'<p class="about">{about}</p>'
+        '<div class="scroll" tabindex="0" role="region" aria-labeledby="improvement-title">'
+        '<table class="matrix"><caption class="unseen">Probability of improvement</caption>'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _chances(final: Mapping[str, Floats]) -> dict[tuple[str, str], Estimate]:
+    """Of all pairs, both ways round; without an interval where a side has a single run."""
+    found: dict[tuple[str, str], Estimate] = {}
+    labels = list(final)
+    for i, one in enumerate(labels):
+        for other in labels[i + 1 :]:
+            chance = probability_of_improvement(final[one], final[other])
+            found[one, other] = chance
+            found[other, one] = Estimate(1 - chance.value, 1 - chance.high, 1 - chance.low)
+    return found
+
+
+def _row(row: Standing, place: int) -> str:
+    measured = [*row.performance, *([] if row.test is None else [row.test])]
+    cells = [
+        Cell(str(row.runs), row.runs),
+        *(Cell(_interval(interval), interval.mean) for interval in measured),
+        Cell(_estimate(row.iqm), row.iqm.value),
+        Cell(_interval(row.area), row.area.mean),
+        _reached(row.reached, row.steps[-1]),
+        Cell(compact(row.env_steps.mean), row.env_steps.mean),
+        Cell(_seconds(row.seconds.mean), row.seconds.mean),
+    ]
+    data = "".join(f"<td{_value(cell.value)}>{cell.text}</td>" for cell in cells)
+    return f"<tr>{_name(row.label, place)}{data}</tr>"
+
+
+def _name(label: str, place: int) -> str:
+    return (
+        f'<th scope="row" data-value="{escape(label)}"><span data-swatch="{place}"></span> '
+        f'<span class="name">{escape(label)}</span></th>'
+    )
+
+
+def _interval(interval: Interval) -> str:
+    if math.isnan(interval.mean):
+        return NOTHING
+    half = interval.half_width
+    return f"{interval.mean:.2f}" + ("" if math.isnan(half) else f" <small>± {half:.2f}</small>")
+
+
+def _estimate(estimate: Estimate) -> str:
+    if math.isnan(estimate.value):
+        return NOTHING
+    if math.isnan(estimate.low):
+        return f"{estimate.value:.2f}"
+    return f"{estimate.value:.2f} <small>[{estimate.low:.2f}, {estimate.high:.2f}]</small>"
+
+
+def _reached(reached: Reached | None, last: int) -> Cell:
+    if reached is None:
+        return Cell(NOTHING, None)
+    when = compact(reached.median) if math.isfinite(reached.median) else f"> {compact(last)}"
+    count = f"{reached.reached} of {reached.runs}"
+    return Cell(f"{escape(when)} <small>{count}</small>", reached.median)
+
+
+def _seconds(seconds: float) -> str:
+    if math.isnan(seconds):
+        return NOTHING
+    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
+
+
+def _chance(chance: Estimate | None) -> str:
+    if chance is None or math.isnan(chance.value):
+        return f'<td class="self">{NOTHING}</td>'
+    better = sum(chance.value >= shade for shade in SHADES)
+    worse = sum(1 - chance.value >= shade for shade in SHADES)
+    shade = f"b{better}" if better else f"w{worse}" if worse else "even"
+    ends = "" if math.isnan(chance.low) else f"{chance.low:.2f} to {chance.high:.2f}"
+    return f'<td class="{shade}">{chance.value:.2f}<span class="range">{ends}</span></td>'
+
+
+def _value(value: float | None) -> str:
+    known = value is not None and math.isfinite(value)
+    return f' data-value="{value:.10g}"' if known else ""
+
+
+def _finite(value: float, otherwise: float) -> float:
+    return value if math.isfinite(value) else otherwise

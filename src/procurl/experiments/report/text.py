@@ -1,0 +1,236 @@
+"""The report's words: what was run, what came of it and how to run it again, as HTML."""
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from procurl.envs.registry import environment_names
+from procurl.experiments.analysis.curves import Curve, by_label
+from procurl.experiments.analysis.statistics import probability_of_improvement
+from procurl.experiments.analysis.tables import BASELINE, Standing
+from procurl.experiments.report.explorer import Chosen
+from procurl.records.results import SHOWN_TASKS, Results
+
+NAMED_STOPS = 12  # stopped runs that are named one by one
+SHOWN_APART = ("command", "commands", "times", "versions", "machine", "asked", "finished")
+WORDS = {
+    "pool_hash": "pool's hash",
+    "test_hash": "test pool's hash",
+    "width": "runs side by side",
+    "eval_every": "steps between evaluations",
+    "eval_episodes": "episodes on each task of an evaluation",
+}
+
+
+def heading(results: Results) -> str:
+    """What the page is about, in a few words."""
+    labels = results.labels
+    what = labels[0] if len(labels) == 1 else f"{len(labels)} strategies"
+    return f"{escape(what)} on {escape(results.env)}"
+
+
+def lead(rows: Sequence[Standing], found: Sequence[Curve]) -> str:
+    """The result in two sentences; only what the numbers say."""
+    if not rows:
+        return "No run has been evaluated yet."
+    best = max(rows, key=lambda row: _ranked(row.performance[-1].mean))
+    last = f"{best.steps[-1]:,} training steps"
+    value = f"{_strong(str(best.performance[-1]))} over {_runs(best.runs)}"
+    name = _strong(best.label)
+    if len(rows) == 1:
+        return f"After {last}, {name} has a mean return of {value}."
+    if best.performance[-1].mean == 0:
+        return f"After {last}, no strategy has a mean return above 0."
+    shown = f"{best.performance[-1].mean:.2f}"
+    tied = [row for row in rows if f"{row.performance[-1].mean:.2f}" == shown]
+    if len(tied) > 1:
+        return f"After {last}, {_names(tied)} have the highest mean return, {_strong(shown)}."
+    text = f"After {last}, {name} has the highest mean return, {value}."
+    other = next((row for row in rows if row.label == BASELINE and row is not best), None)
+    if other is None:
+        others = [row for row in rows if row is not best]
+        other = max(others, key=lambda row: _ranked(row.performance[-1].mean))
+    curve = by_label(found)
+    step = best.steps[-1]
+    chance = probability_of_improvement(curve[best.label].at(step), curve[other.label].at(step))
+    if math.isnan(chance.low):
+        return text
+    return (
+        f"{text} A run of it does better than a run of {_strong(other.label)} "
+        f"with probability {chance.value:.2f} (95% interval {chance.low:.2f} to {chance.high:.2f})."
+    )
+
+
+def facts(results: Results) -> str:
+    """What was run, as terms and descriptions."""
+    seeds: dict[str, int] = {}
+    for run in results.runs:
+        seeds[run.label] = seeds.get(run.label, 0) + 1
+    fewest, most = min(seeds.values(), default=0), max(seeds.values(), default=0)
+    listed = {
+        "Environment": results.env,
+        "Tasks in the pool": f"{len(results.pool):,}",
+        "Training steps": f"{results.steps:,}",
+        "Strategies": str(len(seeds)),
+        "Seeds": str(most) if fewest == most else f"{fewest} to {most}",
+        "Engine": results.engine,
+        "Environments per run": str(results.n_envs),
+        "Machine": _machine(results.facts.get("machine")),
+    }
+    if results.facts.get("device"):
+        listed["Device"] = str(results.facts["device"])
+    if times := results.facts.get("times"):
+        listed["Date"] = str(times[-1]).partition("T")[0]
+    return "".join(f"<div>{_term(k, v)}</div>" for k, v in listed.items() if v)
+
+
+def notices(results: Results, rows: Sequence[Standing]) -> str:
+    """What a reader must know before trusting a number."""
+    said = []
+    asked, finished = int(results.facts.get("asked", 0)), int(results.facts.get("finished", 0))
+    if finished < asked:
+        said.append(
+            f"{finished:,} of {asked:,} runs are finished; the others count as far as "
+            "they have come."
+        )
+    unseen = sum(1 for run in results.runs if not results.evaluations.get(run))
+    if unseen:
+        said.append(f"{_runs(unseen)} of {len(results.runs):,} have no evaluation yet.")
+    if results.stopped:
+        named = [
+            f"{run.label}, seed {run.seed}, at step {step:,}"
+            for run, step in list(results.stopped.items())[:NAMED_STOPS]
+        ]
+        more = len(results.stopped) - len(named)
+        said.append(
+            f"{_runs(len(results.stopped))} stopped because a value was not finite: "
+            f"{'; '.join(named)}{f'; and {more} more' if more else ''}. "
+            "Their last state is what later evaluations show."
+        )
+    if rows and max(row.runs for row in rows) == 1:
+        said.append("One seed each tells little: runs of the same strategy differ widely.")
+    return "".join(f'<p class="notice">{escape(text)}</p>' for text in said)
+
+
+def curve_caption(found: Sequence[Curve], single: int) -> str:
+    """What the axes mean, and how many single runs can be drawn."""
+    text = (
+        "Environment steps and time are means over runs. Time is that of training, evaluations "
+        "not counted; runs that are trained side by side share it."
+    )
+    if any(len(curve.seeds) > single for curve in found):
+        text += f" Single runs are those of the first {single} seeds."
+    return text
+
+
+def about_table(rows: Sequence[Standing]) -> str:
+    """How the table's columns are to be read."""
+    if not rows:
+        return "There is no evaluation yet."
+    told = ["Mean return ± 95% interval of the mean along training"]
+    if rows[0].test is not None:
+        told.append("the same over the test pool at the end")
+    told.append(
+        "IQM, the mean of the middle half of the runs with its 95% bootstrap interval; area, the "
+        "mean height of the learning curve"
+    )
+    if rows[0].reached is not None:
+        told.append(
+            f"median steps until a run first reached {rows[0].reached.goal}, half of the best "
+            "final mean, and how many runs did"
+        )
+    return f"{'; '.join(told)}. Press a column's head to sort."
+
+
+def coverage(results: Results, chosen: Chosen) -> str:
+    """Which part of the runs the curriculum's views show, where it is not all."""
+    if not chosen.runs:
+        return ""
+    shown = dict.fromkeys(run.label for run in chosen.runs)
+    seeds = max((sum(run.label == label for run in chosen.runs) for label in shown), default=0)
+    measured = [run for run in results.runs if results.evaluations.get(run)]
+    said = []
+    if len(shown) < len(results.labels):
+        said.append(f"the first {len(shown)} of {len(results.labels)} strategies")
+    if len(chosen.runs) < sum(run.label in shown for run in measured):
+        said.append(f"the first {seeds} seeds of each" if seeds > 1 else "the first seed of each")
+    if any(len(results.evaluations[run]) > chosen.evaluations for run in chosen.runs):
+        said.append(f"{chosen.evaluations} evaluations of each run, evenly chosen")
+    if len(results.pool) > SHOWN_TASKS:
+        said.append(f"{SHOWN_TASKS} of the {len(results.pool):,} tasks")
+    return f"To keep this file small, it holds {', '.join(said)}." if said else ""
+
+
+def reproduce(results: Results, files: Sequence[str]) -> str:
+    """The commands, versions and whatever else the results know of themselves."""
+    commands = [str(c) for c in results.facts.get("commands") or ()]
+    if not commands and results.facts.get("command"):
+        commands = [str(results.facts["command"])]
+    if not commands and results.env in environment_names():
+        commands = [_derived_command(results)]
+    blocks = "".join(
+        f'<div class="command"><pre>{escape(command)}</pre></div>'
+        for command in dict.fromkeys(commands)
+    )
+    listed = {"strategies": ", ".join(results.labels)}
+    for name in ("machine", "versions"):
+        if results.facts.get(name):
+            listed[name] = _flat(results.facts[name])
+    for name, value in results.facts.items():
+        if name not in SHOWN_APART and value not in (None, "", ()):
+            listed[WORDS.get(name, name.replace("_", " "))] = _flat(value)
+    listed.setdefault(WORDS["pool_hash"], results.pool.fingerprint)
+    text = f'{blocks}<dl class="list">{"".join(_term(k, v) for k, v in listed.items())}</dl>'
+    if files:
+        links = ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in files)
+        text += f'<p class="caption">Beside this file: {links}.</p>'
+    return text
+
+
+def _derived_command(results: Results) -> str:
+    """The command that gives these runs, where the one that was typed is not known."""
+    seeds = max((run.seed for run in results.runs), default=0) + 1
+    words = ["procurl", "compare", results.env, "--strategies", *results.labels]
+    words += ["--seeds", str(seeds), "--steps", str(results.steps)]
+    words += ["--n-envs", str(results.n_envs), "--engine", results.engine]
+    return shlex.join(words)
+
+
+def _machine(machine: Any) -> str:
+    if not isinstance(machine, Mapping):
+        return "" if machine is None else str(machine)
+    cores = f", {machine['cores']} cores" if "cores" in machine else ""
+    gpu = f", {machine['gpu']}" if "gpu" in machine else ""
+    return f"{machine.get('processor', '')}{cores}{gpu}".strip(", ")
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_flat(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_flat(inner) for inner in value)
+    return str(value)
+
+
+def _term(name: str, value: str) -> str:
+    return f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
+
+
+def _strong(text: str) -> str:
+    return f"<strong>{escape(text)}</strong>"
+
+
+def _names(rows: Sequence[Standing]) -> str:
+    """Two or more contenders: a, b and c."""
+    names = [_strong(row.label) for row in rows]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+def _ranked(mean: float) -> float:
+    return float("-inf") if mean != mean else mean

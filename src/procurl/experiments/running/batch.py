@@ -1,0 +1,183 @@
+"""Training one batch of runs from wherever it was left; nothing here writes a file of the sweep.
+
+What is to be kept is handed over: a process of this machine writes it itself, a node of a cluster
+sends it to whoever drives the sweep.
+"""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from procurl.envs.registry import ENVIRONMENTS
+from procurl.experiments.engines.trainer import Checkpoint, Trainer
+from procurl.experiments.running.slots import STEP
+from procurl.internals.archive import pack_archive, unpack_archive
+from procurl.records.experiment import Batch, Job
+from procurl.records.results import Measured
+
+SAVE_SECONDS = 20.0  # between checkpoints, beside those at evaluations
+TELL_SECONDS = 0.5
+# Fields that experiments have got since checkpoints were first written, and what they were before.
+SINCE = {"eval_every": None, "eval_episodes": None}
+# Each makes a trainer of a job and a batch.
+TRAINERS = {
+    "jax": "procurl.experiments.engines.jax_trainer:make_trainer",
+    "host": "procurl.experiments.engines.host_trainer:make_host_trainer",
+    "sb3": "procurl.experiments.engines.sb3_trainer:make_trainer",
+}
+
+
+class Progress(NamedTuple):
+    """What a batch has to say while it trains."""
+
+    batch: Batch
+    step: int  # training steps of each run
+    seconds: float  # of training, over all sessions
+    performance: float | None  # mean over the runs at the latest evaluation
+    message: str | None = None  # for the user to read
+    measured: list[list[Measured]] | None = None  # [w] what is new of each run
+    checkpoint: bytes | None = None  # to be kept before the rest is believed
+    models: dict[str, bytes] | None = None  # files to be kept, by name
+    finished: tuple[int | None, ...] | None = None  # [w] `stopped_at`, at the very end
+
+
+def make_trainer(job: Job, batch: Batch) -> Trainer:
+    """The batch at its first step, in the engine of its experiment.
+
+    Environments that have a form of their own for the host are stepped there on a CPU.
+    """
+    experiment = job.experiment
+    engine = experiment.engine
+    if engine == "jax" and experiment.device == "cpu" and has_host_form(experiment.env):
+        engine = "host"
+    trainer: Trainer = resolve_name(TRAINERS[engine])(job, batch)
+    return trainer
+
+
+def trainer_module(engine: str) -> str:
+    """The module that an engine's trainers will need, whatever the environment."""
+    return TRAINERS[engine].partition(":")[0]
+
+
+def has_host_form(env: str) -> bool:
+    """Whether the environment is stepped by another class on the host than in JAX."""
+    return ENVIRONMENTS[env].host_env is not None
+
+
+def host_environments() -> tuple[str, ...]:
+    """The environments that the engine `host` can train in."""
+    return tuple(filter(has_host_form, ENVIRONMENTS))
+
+
+def train_batch(
+    job: Job,
+    batch: Batch,
+    checkpoint: bytes | None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Iterator[Progress]:
+    """Train `batch` to the end of its steps, telling how far it is.
+
+    All that was measured before the checkpoint is told again, as it may have been lost since.
+
+    Args:
+        job: what to train.
+        batch: which of its runs.
+        checkpoint: where to go on from, of an earlier `Progress`.
+        stopping: asked between updates; once true, a last checkpoint is told.
+    """
+    trainer = make_trainer(job, batch)
+    identity = {"experiment": _identity(job), "trainer": trainer.identity}
+    if checkpoint is not None:
+        trainer.restore(_unpacked(checkpoint, batch, identity))
+    sent = 0
+    stopped = [step is not None for step in trainer.stopped_at]
+    told_at = kept_at = time.monotonic()
+
+    def progress(**more: Any) -> Progress:
+        latest = [run[-1].performance for run in trainer.measured if run]
+        performance = float(np.mean(latest)) if latest else None
+        return Progress(batch, trainer.train_steps, trainer.seconds, performance, **more)
+
+    def unsent() -> list[list[Measured]]:
+        nonlocal sent
+        new = [list(run[sent:]) for run in trainer.measured]
+        sent += len(new[0])
+        return new
+
+    yield progress(measured=unsent())
+    while trainer.train_steps < job.experiment.steps:
+        trainer.advance()
+        if trainer.train_steps >= job.experiment.steps:
+            _evaluate_last(trainer, job.experiment.steps)
+        now, stop = time.monotonic(), stopping()
+        if len(trainer.measured[0]) > sent or now - kept_at > SAVE_SECONDS or stop:
+            yield progress(checkpoint=_packed(trainer, identity), measured=unsent())
+            for message in _newly_stopped(trainer, batch, stopped):
+                yield progress(message=message)
+            kept_at = told_at = time.monotonic()
+        elif now - told_at > TELL_SECONDS:
+            yield progress()
+            told_at = now
+        if stop:
+            return
+    models = _models(trainer, batch) if job.keep_models else None
+    yield progress(models=models, finished=tuple(trainer.stopped_at))
+
+
+def _evaluate_last(trainer: Trainer, steps: int) -> None:
+    """The evaluation at the last step, where none fell on it."""
+    first_run = trainer.measured[0]
+    if not first_run or first_run[-1].train_steps < trainer.train_steps:
+        trainer.evaluate(steps)
+
+
+def _newly_stopped(trainer: Trainer, batch: Batch, known: list[bool]) -> Iterator[str]:
+    """A sentence for each run that has stopped since the last look; `known` is updated."""
+    for run, step in enumerate(trainer.stopped_at):
+        if step is not None and not known[run]:
+            known[run] = True
+            yield (
+                f"{batch.contender.label}, seed {batch.seeds[run]}: stopped at step {step}, "
+                "a loss or a critic value is not finite; its last state is kept"
+            )
+
+
+def _models(trainer: Trainer, batch: Batch) -> dict[str, bytes]:
+    """The files of the models of every run that was not stopped."""
+    with tempfile.TemporaryDirectory() as folder:
+        for run, step in enumerate(trainer.stopped_at):
+            if step is None:
+                seed = batch.seeds[run]
+                facts = {"strategy": batch.contender.label, "seed": seed}
+                trainer.save_models(run, Path(folder) / f"seed-{seed:05d}", facts)
+        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+
+
+def _identity(job: Job) -> dict[str, Any]:
+    """What the experiment adds to the trainer's identity; files count by what is in them."""
+    fields = asdict(job.experiment)
+    return {name: value for name, value in fields.items() if name not in ("pool", "test_pool")}
+
+
+def _packed(trainer: Trainer, identity: dict[str, Any]) -> bytes:
+    checkpoint = trainer.checkpoint()
+    meta = {STEP: trainer.train_steps, "identity": identity, "trainer": checkpoint.meta}
+    return b"".join(pack_archive(meta, checkpoint.arrays))
+
+
+def _unpacked(content: bytes, batch: Batch, identity: dict[str, Any]) -> Checkpoint:
+    meta, arrays = unpack_archive(content, batch.folder)
+    written = {**meta["identity"], "experiment": {**SINCE, **meta["identity"]["experiment"]}}
+    if written != json.loads(json.dumps(identity)):
+        raise ValueError(
+            f"{batch.folder}: the checkpoint belongs to runs with other settings, or on another "
+            "kind of device; name another directory with --out"
+        )
+    return Checkpoint(meta["trainer"], arrays)

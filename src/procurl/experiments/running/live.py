@@ -1,0 +1,187 @@
+"""Progress for a person to watch: one line per contender while its runs train, and the rest."""
+
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from procurl.experiments.running.batch import Progress
+from procurl.records.experiment import Batch, Experiment
+
+Listener = Callable[[Progress], None]  # is told what a batch has to say
+
+
+class Standing(NamedTuple):
+    """How far the runs of one contender are."""
+
+    label: str
+    steps: int  # of all its runs together
+    total: int
+    finished: int  # runs
+    runs: int
+    speed: float | None  # steps per second of all its runs that are training now
+    performance: float | None  # mean over the runs that have been evaluated
+
+    @property
+    def words(self) -> str:
+        """All but the steps."""
+        speed = "–" if self.speed is None else f"{self.speed:,.0f}"
+        score = "–" if self.performance is None else f"{self.performance:.3f}"
+        return f"{self.finished}/{self.runs} runs  {speed} steps/s  performance {score}"
+
+
+class Sweep:
+    """What is known of all batches of an experiment.
+
+    Args:
+        steps: training steps per run.
+        batches: all of them.
+        finished: those with nothing left to do.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        steps: int,
+        batches: Sequence[Batch],
+        finished: Collection[Batch],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._steps = steps
+        self._at = {batch: steps if batch in finished else 0 for batch in batches}
+        self._finished = set(finished)
+        self._scores: dict[Batch, float] = {}
+        self._begun: dict[Batch, int] = {}  # step when first heard of
+        self._since: dict[Batch, tuple[float, int]] = {}  # time and step once it had compiled
+        self._speeds: dict[Batch, float] = {}  # steps per second of one of its runs
+        self.labels = list(dict.fromkeys(batch.contender.label for batch in batches))
+
+    def hear(self, progress: Progress) -> None:
+        """Take in what a batch says."""
+        batch, now = progress.batch, self._clock()
+        self._at[batch] = min(progress.step, self._steps)
+        if progress.performance is not None:
+            self._scores[batch] = progress.performance
+        if self._at[batch] > self._begun.setdefault(batch, self._at[batch]):
+            since, step = self._since.setdefault(batch, (now, self._at[batch]))
+            if now > since and self._at[batch] > step:
+                self._speeds[batch] = (self._at[batch] - step) / (now - since)
+        if progress.finished is not None:
+            self._finished.add(batch)
+
+    def standing(self, label: str) -> Standing:
+        """Of one contender."""
+        mine = [batch for batch in self._at if batch.contender.label == label]
+        runs = sum(batch.width for batch in mine)
+        scores = [self._scores[batch] for batch in mine if batch in self._scores]
+        training = [b for b in mine if b in self._speeds and b not in self._finished]
+        return Standing(
+            label,
+            steps=sum(self._at[batch] * batch.width for batch in mine),
+            total=self._steps * runs,
+            finished=sum(batch.width for batch in mine if batch in self._finished),
+            runs=runs,
+            speed=sum(self._speeds[b] * b.width for b in training) if training else None,
+            performance=sum(scores) / len(scores) if scores else None,
+        )
+
+    def seconds_left(self) -> float | None:
+        """The best guess of the time to the end: every batch as fast as those of its contender.
+
+        A contender that has not begun counts as the slowest that has.
+        """
+        known: dict[str, list[float]] = {}
+        for batch, speed in self._speeds.items():
+            known.setdefault(batch.contender.label, []).append(speed)
+        if not known:
+            return None
+        typical = {label: sum(speeds) / len(speeds) for label, speeds in known.items()}
+        slowest = min(typical.values())
+        left = [
+            (self._steps - step) / typical.get(batch.contender.label, slowest)
+            for batch, step in self._at.items()
+            if batch not in self._finished
+        ]
+        side_by_side = sum(batch not in self._finished for batch in self._begun)
+        return max(max(left, default=0.0), sum(left) / max(side_by_side, 1))
+
+
+@contextmanager
+def live(
+    experiment: Experiment, batches: Sequence[Batch], finished: Collection[Batch]
+) -> Iterator[Listener]:
+    """A bar per contender on a terminal, plain lines at every tenth elsewhere."""
+    sweep = Sweep(experiment.steps, batches, finished)
+    view = _bars if sys.stderr.isatty() else _lines
+    with view(sweep) as show:
+        yield show
+
+
+@contextmanager
+def _bars(sweep: Sweep) -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[words]}", markup=False),
+    )
+    with Bars(*columns, console=Console(stderr=True)) as view:
+        tasks = {}
+        for label in sweep.labels:
+            now = sweep.standing(label)
+            tasks[label] = view.add_task(
+                label, total=now.total, completed=now.steps, words=now.words
+            )
+        whole = view.add_task("all", total=sum(sweep.standing(x).total for x in tasks), words="")
+
+        def show(progress: Progress) -> None:
+            sweep.hear(progress)
+            if progress.message:
+                view.console.print(progress.message, markup=False, highlight=False)
+            now = sweep.standing(progress.batch.contender.label)
+            view.update(tasks[now.label], completed=now.steps, words=now.words)
+            done = sum(sweep.standing(label).steps for label in tasks)
+            view.update(whole, completed=done, words=_left(sweep))
+
+        yield show
+
+
+@contextmanager
+def _lines(sweep: Sweep) -> Iterator[Listener]:
+    tenths = {label: _tenth(sweep.standing(label)) for label in sweep.labels}
+
+    def show(progress: Progress) -> None:
+        sweep.hear(progress)
+        if progress.message:
+            print(progress.message, file=sys.stderr, flush=True)
+        now = sweep.standing(progress.batch.contender.label)
+        if _tenth(now) > tenths[now.label]:
+            tenths[now.label] = _tenth(now)
+            share = f"{10 * _tenth(now)}%"
+            line = f"{now.label}: {share}  {now.words}  {_left(sweep)}"
+            print(line.rstrip(), file=sys.stderr, flush=True)
+
+    yield show
+
+
+def _tenth(now: Standing) -> int:
+    """Of the way; the last one is done once all runs are finished."""
+    return min(10 * now.steps // now.total, 10 if now.finished == now.runs else 9)
+
+
+def _left(sweep: Sweep) -> str:
+    """The time to the end in words, nothing while it is not known."""
+    seconds = sweep.seconds_left()
+    if seconds is None or seconds < 0.5:
+        return ""
+    if seconds < 100:
+        return f"about {seconds:.0f} s left"
+    if seconds < 6000:
+        return f"about {seconds / 60:.0f} min left"
+    return f"about {seconds / 3600:.1f} h left"

@@ -1,0 +1,221 @@
+"""Running batches on this machine: processes that share its cores, or its GPU."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from procurl.envs.mujoco.threads import THREADS_VARIABLE
+from procurl.experiments.running.batch import Progress, train_batch
+from procurl.experiments.running.slots import Slots
+from procurl.internals.archive import write_bytes
+from procurl.records.experiment import Batch, Job
+
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+STOP_SECONDS = 10.0  # that a process has for its last checkpoint
+
+
+class Worker(NamedTuple):
+    """A process that trains batches one after the other."""
+
+    process: Any
+    pipe: Connection  # batches go in; progress, None for done, and exceptions come out
+
+
+class Workers:
+    """Processes that wait for batches; started before it is known which, as they start slowly.
+
+    Args:
+        count: of processes.
+        device: `cpu` or `gpu`.
+        preload: a module that they will need, to be imported while they wait.
+    """
+
+    def __init__(self, count: int, device: str, preload: str) -> None:
+        self.device = device
+        context = multiprocessing.get_context("spawn")
+        self._all = []
+        for _ in range(count):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, count, device, preload))
+            process.start()
+            theirs.close()
+            self._all.append(Worker(process, ours))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def run(
+        self, folder: Path, job: Job, batches: Sequence[Batch], report: Callable[[Progress], None]
+    ) -> None:
+        """Train every batch, telling `report` what each has to say; raises what went wrong."""
+        waiting = list(batches)
+        busy = {}
+        for worker in self._all:
+            if waiting:
+                worker.pipe.send((folder, job))
+                worker.pipe.send(waiting.pop(0))
+                busy[worker.pipe] = worker
+        while busy:
+            for pipe in wait(list(busy)):
+                assert isinstance(pipe, Connection)
+                message = _received(pipe)
+                if isinstance(message, BaseException):
+                    raise message
+                if message is not None:
+                    report(message)
+                elif waiting:
+                    pipe.send(waiting.pop(0))
+                else:
+                    del busy[pipe]
+
+    def stop(self) -> None:
+        """End all processes; those that are training keep a last checkpoint first."""
+        for worker in self._all:
+            worker.process.terminate()
+        end = time.monotonic() + STOP_SECONDS
+        for worker in self._all:
+            worker.process.join(max(0.0, end - time.monotonic()))
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+            worker.pipe.close()
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def has_gpu() -> bool:
+    """Whether JAX would find an NVIDIA GPU; asked without starting JAX, which would take it."""
+    plugin = any(find_spec(name) for name in ("jax_cuda12_plugin", "jax_cuda13_plugin"))
+    wanted = os.environ.get("JAX_PLATFORMS", "cuda")
+    return plugin and "cuda" in wanted and shutil.which("nvidia-smi") is not None
+
+
+@contextmanager
+def sole_user(folder: Path) -> Iterator[None]:
+    """Hold the directory's lock; raises where another process has it."""
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise OSError(
+                f"{folder} is in use by another procurl; wait for it or name another directory"
+            ) from error
+        yield
+
+
+def use_compilation_cache() -> None:
+    """Let JAX keep compiled programs between processes; call it before JAX is imported."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(root / "procurl" / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+
+def prepare_process(one_thread: bool, threads: int) -> None:
+    """Set what JAX reads when it is imported, and MuJoCo's environments when they are made.
+
+    Args:
+        one_thread: on a CPU, which gives the same numbers however many cores there are.
+        threads: that step MuJoCo, unless the user has said how many.
+    """
+    if not os.environ.get(THREADS_VARIABLE):
+        os.environ[THREADS_VARIABLE] = str(max(1, threads))
+    if one_thread and ONE_THREAD not in os.environ.get("XLA_FLAGS", ""):
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD}".strip()
+    use_compilation_cache()
+
+
+def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
+    """Write what a batch wants kept, and return the rest of what it says."""
+    place = folder / progress.batch.folder
+    if progress.checkpoint is not None:
+        slots.keep(progress.step, progress.checkpoint)
+    if progress.models is not None:
+        (place / "models").mkdir(parents=True, exist_ok=True)
+        for name, content in progress.models.items():
+            write_bytes(place / "models" / name, [content])
+    if progress.finished is not None:
+        slots.drop_older()
+    return progress._replace(checkpoint=None, models=None)
+
+
+def _received(pipe: Connection) -> Any:
+    try:
+        return pipe.recv()
+    except (EOFError, ConnectionResetError) as error:
+        raise OSError(
+            "a training process was killed, perhaps for lack of memory; "
+            "the same command goes on from its last checkpoint"
+        ) from error
+
+
+def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
+    """Train what comes through the pipe, one of `count` processes, until this one is stopped."""
+    stopped = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopped
+        stopped = True
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever drives decides
+    if device == "gpu" and count > 1:  # whoever came first would take most of its memory
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    prepare_process(one_thread=device == "cpu", threads=cores() // count)
+    try:
+        import_module(preload)
+        folder, job = pipe.recv()
+        while not stopped:
+            batch = pipe.recv()
+            before = signal.signal(signal.SIGTERM, stop)
+            try:
+                _train(pipe, folder, job, batch, lambda: stopped)
+            except BrokenPipeError:
+                raise
+            except (ValueError, TypeError, OSError, ImportError) as error:
+                pipe.send(error)
+                return
+            except Exception:  # a fault of ours: where it happened would be lost on the way
+                pipe.send(RuntimeError(traceback.format_exc()))
+                return
+            signal.signal(signal.SIGTERM, before)
+    except ImportError as error:
+        pipe.send(error)
+    except (EOFError, BrokenPipeError):  # whoever drives is gone
+        return
+
+
+def _train(
+    pipe: Connection,
+    folder: Path,
+    job: Job,
+    batch: Batch,
+    stopping: Callable[[], bool],
+) -> None:
+    slots = Slots(folder / batch.folder)
+    damaged: list[str] = []
+    checkpoint = slots.newest(damaged.append)
+    for progress in train_batch(job, batch, checkpoint, stopping):
+        for message in damaged:
+            pipe.send(progress._replace(message=message, checkpoint=None, measured=None))
+        damaged.clear()
+        pipe.send(keep_files(folder, slots, progress))
+    if not stopping():
+        pipe.send(None)

@@ -1,0 +1,127 @@
+"""What runs measure, also for TensorBoard and Weights & Biases; both are off unless asked for."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from procurl.records.experiment import Experiment
+from procurl.records.results import Measured, RunId
+
+
+class Log(Protocol):
+    """Where measurements go besides the store."""
+
+    def add(self, run: RunId, measured: Measured) -> None:
+        """Log one evaluation."""
+
+    def finish(self, run: RunId) -> None:
+        """Nothing more comes of this run."""
+
+    def close(self) -> None:
+        """Nothing more comes at all."""
+
+
+def scalars(measured: Measured) -> dict[str, float]:
+    """An evaluation by the keys that all engines log under."""
+    numbers = {
+        "eval/mean_reward": measured.performance,
+        "eval/test_mean_reward": measured.test_performance,
+        "curriculum/entropy": measured.entropy,
+        "curriculum/mean_success": measured.mean_success,
+        "curriculum/teacher_steps": measured.env_steps - measured.train_steps,
+        "time/total_env_steps": measured.env_steps,
+        "time/seconds": measured.seconds,
+    }
+    return {key: float(value) for key, value in numbers.items() if value is not None}
+
+
+@contextmanager
+def opened_logs(
+    experiment: Experiment, tensorboard: Path | None, wandb: str | None
+) -> Iterator[Sequence[Log]]:
+    """The logs that were asked for, closed at the end.
+
+    Args:
+        experiment: what is run.
+        tensorboard: folder for event files.
+        wandb: name of the project.
+    """
+    with ExitStack() as stack:
+        logs: list[Log] = []
+        if tensorboard is not None:
+            logs.append(TensorBoardLog(tensorboard))
+        if wandb is not None:
+            logs.append(WandbLog(wandb, experiment))
+        for log in logs:
+            stack.callback(log.close)
+        yield logs
+
+
+class TensorBoardLog:
+    """Event files, a folder per run: `DIR/procurl-val/seed-00000`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._summary = _imported("tensorboard.summary", "--tensorboard", "tensorboard")
+        self._folder = folder
+        self._writers: dict[RunId, Any] = {}
+
+    def add(self, run: RunId, measured: Measured) -> None:
+        if run not in self._writers:
+            place = self._folder / run.label.replace("/", "_") / f"seed-{run.seed:05d}"
+            self._writers[run] = self._summary.Writer(str(place))
+        for key, value in scalars(measured).items():
+            self._writers[run].add_scalar(key, value, measured.step)
+        self._writers[run].flush()
+
+    def finish(self, run: RunId) -> None:
+        if run in self._writers:
+            self._writers.pop(run).close()
+
+    def close(self) -> None:
+        for run in list(self._writers):
+            self.finish(run)
+
+
+class WandbLog:
+    """A run of Weights & Biases for each of ours, which goes on where a sweep was cut."""
+
+    def __init__(self, project: str, experiment: Experiment) -> None:
+        self._wandb = _imported("wandb", "--wandb", "wandb")
+        self._project = project
+        self._experiment = experiment
+        self._runs: dict[RunId, Any] = {}
+
+    def add(self, run: RunId, measured: Measured) -> None:
+        if run not in self._runs:
+            what = self._experiment
+            identity = repr((what.env, what.engine, what.steps, what.pool_hash, *run)).encode()
+            self._runs[run] = self._wandb.init(
+                project=self._project,
+                name=f"{run.label}, seed {run.seed}",
+                group=run.label,
+                id=hashlib.sha256(identity).hexdigest()[:16],
+                resume="allow",
+                reinit="create_new",
+                config={"env": what.env, "engine": what.engine, "steps": what.steps}
+                | {"n_envs": what.n_envs, "strategy": run.strategy, "setting": run.setting}
+                | {"seed": run.seed, "student": what.student},
+            )
+        self._runs[run].log(scalars(measured), step=measured.step)
+
+    def finish(self, run: RunId) -> None:
+        if run in self._runs:
+            self._runs.pop(run).finish()
+
+    def close(self) -> None:
+        for run in list(self._runs):
+            self.finish(run)
+
+
+def _imported(module: str, option: str, package: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{option} needs {package}: pip install {package}") from error

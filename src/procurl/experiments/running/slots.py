@@ -1,0 +1,61 @@
+"""Checkpoints of a batch on disk: two files that take turns, so that one is always whole."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from procurl.internals.archive import unpack_archive, write_bytes
+
+NAMES = ("checkpoint-a", "checkpoint-b")
+STEP = "step"  # in the archive's JSON, by which the newer one is known
+
+
+class Slots:
+    """The two files in a folder, which is made with the first of them.
+
+    Their contents are archives (`procurl.internals.archive`) with a `step`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._steps: dict[Path, int] | None = None  # −1 where there is none or a damaged one
+
+    def newest(self, warn: Callable[[str], None]) -> bytes | None:
+        """The newest whole checkpoint, None if there is none.
+
+        A damaged one is reported through `warn`, and the one before it counts.
+        """
+        for left_over in self._folder.glob(".checkpoint-*"):  # of a process that was killed
+            left_over.unlink()
+        found: dict[Path, bytes] = {}
+        self._steps = dict.fromkeys((self._folder / name for name in NAMES), -1)
+        for path in self._steps:
+            if not path.exists():
+                continue
+            content = path.read_bytes()
+            try:
+                self._steps[path] = int(unpack_archive(content, path)[0][STEP])
+                found[path] = content
+            except ValueError as error:
+                warn(f"{error}; it is left out")
+        return found[max(found, key=self._steps.__getitem__)] if found else None
+
+    def keep(self, step: int, content: bytes) -> None:
+        """Write a checkpoint over the older one."""
+        if self._steps is None:
+            self.newest(warn=lambda _: None)
+        assert self._steps is not None
+        older = min(self._steps, key=self._steps.__getitem__)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(older, [content])
+        self._steps[older] = step
+
+    def drop_older(self) -> None:
+        """Remove all but the newest, once there is nothing more to come."""
+        if self._steps is None:
+            self.newest(warn=lambda _: None)
+        assert self._steps is not None
+        newest = max(self._steps, key=self._steps.__getitem__)
+        for path in self._steps:
+            if path != newest:
+                path.unlink(missing_ok=True)
+                self._steps[path] = -1

@@ -1,0 +1,1 @@
+"""The paper's theorems as tables and figures: `python -m procurl.experiments.theory`."""

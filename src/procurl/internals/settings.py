@@ -1,0 +1,103 @@
+"""Settings as data: read, replace and describe the fields of nested frozen dataclasses."""
+
+import typing
+from dataclasses import Field, fields, is_dataclass, replace
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from procurl.internals.checks import suggest
+from procurl.success import NoisySuccess
+
+COMPILED_IN = {int, str, bool, NoneType}
+
+
+def own_fields(owner: Any) -> list[Field[Any]]:
+    """The fields that are settings; what is derived from the pool is not compared and left out."""
+    return [field for field in fields(owner) if field.compare]
+
+
+def traced_fields(kind: type) -> tuple[list[str], list[str]]:
+    """(traced, compiled in): the fields that a JAX program takes as arrays, and those it does not.
+
+    A field whose annotation names only `int`, `str`, `bool` and `None` is compiled in; every other
+    field is a number, an array or settings with fields of their own.
+    """
+    hints = typing.get_type_hints(kind)
+    traced: list[str] = []
+    compiled: list[str] = []
+    for field in fields(kind):
+        kinds = set(typing.get_args(hints[field.name]) or (hints[field.name],))
+        (compiled if kinds <= COMPILED_IN else traced).append(field.name)
+    return traced, compiled
+
+
+def flat_settings(owner: Any) -> dict[str, Any]:
+    """Every setting by name, those of nested settings after their owner's."""
+    own = {field.name: getattr(owner, field.name) for field in own_fields(owner)}
+    flat = {name: value for name, value in own.items() if not is_dataclass(value)}
+    for value in own.values():
+        if is_dataclass(value):
+            flat |= {k: v for k, v in flat_settings(value).items() if k not in flat}
+    return flat
+
+
+def listed_settings(owner: Any) -> dict[str, Any]:
+    """As `flat_settings`, with the `epsilon` that adds noise where there is none yet."""
+    flat = flat_settings(owner)
+    return {**flat, "epsilon": flat.get("epsilon", 0.0)} if _has_success(owner) else flat
+
+
+def _has_success(owner: Any) -> bool:
+    nested = {field.name: getattr(owner, field.name) for field in own_fields(owner)}
+    inside = (value for value in nested.values() if is_dataclass(value))
+    return is_dataclass(nested.get("success")) or any(map(_has_success, inside))
+
+
+def describe(owner: Any) -> Any:
+    """Settings as plain JSON values, each dataclass with its `type`."""
+    if is_dataclass(owner):
+        own = {field.name: describe(getattr(owner, field.name)) for field in own_fields(owner)}
+        return {"type": type(owner).__name__} | own
+    if isinstance(owner, np.generic) or hasattr(owner, "__array__"):
+        return np.asarray(owner).tolist()
+    if isinstance(owner, list | tuple):
+        return [describe(item) for item in owner]
+    return owner
+
+
+def with_settings(name: str, owner: Any, settings: dict[str, Any]) -> Any:
+    """`owner` with `settings` replaced, wherever in it or its nested settings they belong.
+
+    Args:
+        name: what the owner is called in errors.
+        owner: a frozen dataclass.
+        settings: by name. `epsilon` wraps the success estimate in noise where there is none yet.
+    """
+    changed, rest = _replaced(owner, settings)
+    if rest:
+        unknown = next(iter(rest))
+        listed = listed_settings(owner)
+        known = [*listed, *(field.name for field in own_fields(owner))]
+        raise ValueError(
+            f"setting {unknown!r} is not one of {name!r}.{suggest(unknown, known)} "
+            f"Its settings: {', '.join(listed) or 'it has none'}"
+        )
+    return changed
+
+
+def _replaced(owner: Any, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """(`owner` with the settings that belong to it or inside it, the settings that do not)."""
+    names = [field.name for field in own_fields(owner)]
+    mine = {key: value for key, value in settings.items() if key in names}
+    rest = {key: value for key, value in settings.items() if key not in names}
+    changed = replace(owner, **mine)
+    for name in names:
+        nested = getattr(changed, name)
+        if is_dataclass(nested) and rest:
+            nested, rest = _replaced(nested, rest)
+            if name == "success" and "epsilon" in rest:
+                nested = NoisySuccess(nested, epsilon=rest.pop("epsilon"))
+            changed = replace(changed, **{name: nested})
+    return changed, rest

@@ -1,0 +1,1 @@
+"""PPO in any Gymnasium vector environment, stepped on the host."""

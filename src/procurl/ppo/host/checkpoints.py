@@ -1,0 +1,43 @@
+"""Checkpoints of a run that steps on the host: its own state, and its environment's."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from procurl.ppo.checkpoints import checkpoint_of, restore
+from procurl.ppo.host.programs import HostLanes
+from procurl.ppo.host.run import HostRun
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], Arrays]:
+    """(JSON values, arrays) from which `restore_host` goes on as if nothing had happened.
+
+    The environment has to have `state_dict` and `load_state_dict`, as `GymVectorEnv` has.
+    """
+    env = _resumable(run).state_dict()
+    inner = {f"env.{name}": array for name, array in env.pop("state").items()}
+    lanes = {f"lanes.{name}": array for name, array in run.lanes._asdict().items()}
+    meta, arrays = checkpoint_of(run)
+    return meta | {"env": env, "stopped_at": run.stopped_at}, arrays | inner | lanes
+
+
+def restore_host(run: HostRun, meta: dict[str, Any], arrays: Arrays) -> None:
+    """Go on from a checkpoint of a run with the same settings and the same environment."""
+    state = {name[4:]: array for name, array in arrays.items() if name.startswith("env.")}
+    _resumable(run).load_state_dict(meta["env"] | {"state": state})
+    restore(run, meta, arrays)
+    run.lanes = HostLanes(*(arrays[f"lanes.{name}"] for name in HostLanes._fields))
+    run.stopped_at = meta["stopped_at"]
+
+
+def _resumable(run: HostRun) -> Any:
+    """The training environment, which has to tell its state."""
+    inner: Any = run.env.unwrapped
+    if not hasattr(inner, "state_dict"):
+        raise TypeError(
+            "env must have state_dict and load_state_dict for a run to be resumed exactly, "
+            f"{type(inner).__name__} has not: save the weights instead, with policy()"
+        )
+    return inner

@@ -1,0 +1,112 @@
+"""The compiled programs of a run that steps on the host: acting, learning, teaching."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.internals.arrays import Array
+from procurl.ppo.collect import Rollout, draw_tasks
+from procurl.ppo.host.env import Floats, Ids
+from procurl.ppo.learning.distributions import Categorical, Gaussian
+from procurl.ppo.learning.networks import ActorCritic, GaussianHead, forward, init_params
+from procurl.ppo.student import Student
+from procurl.ppo.teacher import Teacher
+
+Act = Callable[[Floats], NDArray[Any]]  # observations [b, o] to actions
+
+NOISE_BLOCK = 64  # steps of a rollout whose noise is drawn at once
+
+
+class HostLanes(NamedTuple):
+    """Where the b episodes that train stand, as far as the run knows."""
+
+    observations: Floats  # [b, o]
+    tasks: Ids  # [b]
+    gained: NDArray[np.float64]  # [b] return so far
+
+
+class CutShort(NamedTuple):
+    """Where a rollout's episodes were cut short by a limit, and not ended."""
+
+    where: NDArray[np.bool_]  # [T, b]
+    final: Floats  # [T, b, o] the observation after the step, zero elsewhere
+
+
+Tuples = TypeVar("Tuples", Rollout, CutShort)
+
+
+@partial(jax.jit, static_argnames="network")
+def bootstrapped(
+    network: ActorCritic, params: Any, rewards: Array, cut_short: CutShort, gamma: Array
+) -> Array:
+    """[T, b] r + γ·V(s') where an episode was cut short at s', else r.
+
+    What would have followed counts by the critic, as in Stable-Baselines3.
+    """
+    _, values = forward(network, params, cut_short.final)
+    return rewards + jnp.where(cut_short.where, gamma * values, 0.0)
+
+
+@partial(jax.jit, static_argnames="network")
+def draw_actions(network: ActorCritic, params: Any, observations: Array, noise: Array) -> Array:
+    """[b, a] or [b]: what the stochastic policy does, not clipped."""
+    return forward(network, params, observations)[0].sample(noise)
+
+
+@partial(jax.jit, static_argnames="network")
+def likeliest_actions(network: ActorCritic, params: Any, observations: Array) -> Array:
+    """[b, a] or [b]: what the deterministic policy does, not clipped."""
+    return forward(network, params, observations)[0].mode()
+
+
+def stochastic(network: ActorCritic, params: Any, noise: Iterable[NDArray[Any]]) -> Act:
+    """The policy that draws its actions, each step with the next of `noise`."""
+    rows = iter(noise)
+    return lambda observations: np.asarray(draw_actions(network, params, observations, next(rows)))
+
+
+def deterministic(network: ActorCritic, params: Any) -> Act:
+    """The policy that takes the likeliest action."""
+    return lambda observations: np.asarray(likeliest_actions(network, params, observations))
+
+
+def stacked(rows: list[Tuples]) -> Tuples:
+    """T NamedTuples of arrays [b, …] as one of arrays [T, b, …]."""
+    return type(rows[0])(*map(np.stack, zip(*rows, strict=True)))
+
+
+def env_seed(key: Array) -> int:
+    return int(jax.random.bits(key, dtype=jnp.uint32) >> 1)
+
+
+@partial(jax.jit, static_argnames=("network", "shape"))
+def draw_noise(network: ActorCritic, key: Array, shape: tuple[int, int]) -> Array:
+    """[T, b, …] what makes actions of a policy."""
+    kind = Gaussian if isinstance(network.head, GaussianHead) else Categorical
+    return kind.draw_noise(key, (*shape, network.head.size))
+
+
+def endless_noise(network: ActorCritic, key: Array, n_envs: int) -> Iterator[NDArray[Any]]:
+    """Noise [b, …] of one step after another, drawn by blocks."""
+    for block in count():
+        own = jax.random.fold_in(key, block)
+        yield from np.asarray(draw_noise(network, own, (NOISE_BLOCK, n_envs)))
+
+
+@partial(jax.jit, static_argnames="network")
+def task_values(network: ActorCritic, params: Any, observations: Array) -> Array:
+    """[n] the critic's values of the tasks, each the mean over its observations [n, k, o]."""
+    return jnp.mean(forward(network, params, observations)[1], axis=1)
+
+
+fresh_params = jax.jit(init_params, static_argnames=("network", "observation_size"))
+draw_task_ids = jax.jit(draw_tasks, static_argnames="shape")
+learn = jax.jit(Student.learn, static_argnums=0)
+gather = jax.jit(Teacher.gather, static_argnums=0)
+refresh = jax.jit(Teacher.refresh, static_argnums=0)

@@ -1,0 +1,397 @@
+"""A run whose environment steps on the host, in Gymnasium; all else is compiled as ever."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from procurl.envs.array_env import ArrayEnv
+from procurl.internals.arrays import Array
+from procurl.internals.checks import require_whole
+from procurl.internals.pytrees import register_settings
+from procurl.policy import Policy, make_policy
+from procurl.ppo import programs
+from procurl.ppo.collect import Rollout
+from procurl.ppo.episodes import Episodes
+from procurl.ppo.host.env import HostEnv, Ids, beside
+from procurl.ppo.host.programs import (
+    CutShort,
+    HostLanes,
+    bootstrapped,
+    deterministic,
+    draw_noise,
+    draw_task_ids,
+    endless_noise,
+    env_seed,
+    fresh_params,
+    gather,
+    learn,
+    refresh,
+    stacked,
+    stochastic,
+    task_values,
+)
+from procurl.ppo.learning.networks import actor_critic
+from procurl.ppo.learning.settings import PPOSettings
+from procurl.ppo.learning.update import StudentState, init_student
+from procurl.ppo.picks import PickLog
+from procurl.ppo.programs import PURPOSE
+from procurl.ppo.runs import MOST_UPDATES_NOTED, Evaluation, Followed, positions_of
+from procurl.ppo.student import Played, Student
+from procurl.ppo.teacher import Teacher, Teaching
+from procurl.strategies.strategy import Strategy
+from procurl.success import RolloutPlan
+from procurl.tasks.pool import TaskPool
+
+
+class NotFiniteError(RuntimeError):
+    """A run cannot go on: a loss, a gradient or what its teacher was told is not finite."""
+
+
+class HostState(NamedTuple):
+    """What learning changes; where the episodes stand is in the environment."""
+
+    student: StudentState
+    teaching: Teaching
+    best_params: Any  # of the best evaluation so far
+    best: np.float32  # its performance
+
+
+@dataclass
+class HostRun:
+    """One run of one strategy in any Gymnasium vector environment.
+
+    The same PPO update and the same teacher as in `Runs`, with the same random numbers for weights,
+    tasks and minibatches; only the steps are taken by the environment. Scoring, rollouts and
+    evaluations happen in `eval_env`, so that they never touch the training episodes.
+
+    Args:
+        env: trains; see `HostEnv` for what it must offer. `n_steps` is shared among its
+            sub-environments.
+        pool: the tasks.
+        strategy: from `make_strategy`, or your own.
+        ppo: settings of the student.
+        seed: of all random numbers, those of the environments included.
+        eval_env: for evaluations and rollouts, of the same kind and with any number of
+            sub-environments; None trains without either.
+        eval_every: training steps between evaluations, where there is an `eval_env`.
+        eval_tasks: ids of the tasks that evaluations play; None plays all.
+        eval_episodes: on each of them.
+        eval_stochastic: whether evaluations draw actions, instead of taking the likeliest.
+        followed: ids of the tasks whose curriculum evaluations note, some of `eval_tasks`; None
+            follows all of these.
+        test_env: for evaluations on other tasks; None tests on none.
+        test_pool: those tasks.
+        reset_samples: where resets are random, how many initial observations of each task the
+            critic's value is averaged over.
+    """
+
+    env: VectorEnv[Any, Any, Any]
+    pool: TaskPool
+    strategy: Strategy
+    ppo: PPOSettings
+    seed: int = 0
+    eval_env: VectorEnv[Any, Any, Any] | None = None
+    eval_every: int = 25_000
+    eval_tasks: Sequence[int] | Ids | None = None
+    eval_episodes: int = 1
+    eval_stochastic: bool = False
+    followed: Sequence[int] | Ids | None = None
+    test_env: VectorEnv[Any, Any, Any] | None = None
+    test_pool: TaskPool | None = None
+    reset_samples: int = 1
+    evaluations: list[Evaluation] = field(default_factory=list)
+    updates: int = 0
+    seconds: float = 0.0
+    stopped_at: int | None = None  # the step at which something was not finite
+
+    def __post_init__(self) -> None:
+        self._check()
+        self._host = HostEnv(self.env, self.pool)
+        self._eval_host = beside(self.env, "eval_env", self.eval_env, self.pool)
+        self._test_host = beside(self.env, "test_env", self.test_env, self.test_pool)
+        self.n_envs = self._host.n_envs
+        if self.ppo.n_steps % self.n_envs:
+            raise ValueError(
+                f"the number of sub-environments must divide the {self.ppo.n_steps} steps of an "
+                f"update, got {self.n_envs}"
+            )
+        self.strategy = self.strategy.bind(self.pool)
+        register_settings(self.strategy)
+        self.network = actor_critic(self.ppo, self._host.head)
+        # It is stepped on the host, so nothing is asked of the student that needs an environment.
+        self.student = Student(cast(ArrayEnv, None), self.network, self.n_envs)
+        self.teacher = Teacher(
+            len(self.pool),
+            self.n_envs,
+            frozenset(self.strategy.uses),
+            self.strategy.rollout_plan(),
+        )
+        if self.teacher.plan is not None and self._eval_host is None:
+            raise ValueError(
+                f"eval_env must be given: {type(self.strategy).__name__} plays rollouts on the "
+                "whole pool, which must not disturb the training episodes"
+            )
+        self._begin()
+
+    def _check(self) -> None:
+        if not isinstance(self.pool, TaskPool):
+            raise TypeError(f"pool must be a TaskPool, got {type(self.pool).__name__}")
+        if not isinstance(self.strategy, Strategy):
+            raise TypeError(
+                f"strategy must be a Strategy, as of make_strategy, got {self.strategy!r}"
+            )
+        if not isinstance(self.ppo, PPOSettings):
+            raise TypeError(f"ppo must be PPOSettings, as of paper_settings, got {self.ppo!r}")
+        self.strategy.check()
+        self.ppo.check()
+        require_whole("seed", self.seed, at_least=0)
+        require_whole("eval_every", self.eval_every, at_least=1)
+        require_whole("eval_episodes", self.eval_episodes, at_least=1)
+        require_whole("reset_samples", self.reset_samples, at_least=1)
+        n = len(self.pool)
+        self._evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
+        if not np.isin(self._evaluated, np.arange(n)).all():
+            raise ValueError(f"eval_tasks must be ids from 0 to {n - 1}, got {self.eval_tasks}")
+        followed = self._evaluated if self.followed is None else self.followed
+        self._followed = np.asarray(followed, dtype=np.int64)
+        self._followed_at = positions_of(self._evaluated, self._followed)
+
+    def _begin(self) -> None:
+        weight_key, rest = jax.random.split(self._key(PURPOSE.begin))
+        task_key, env_key = jax.random.split(rest)
+        params = fresh_params(self.network, weight_key, self._host.observation_size)
+        teaching = self.teacher.begin(self.strategy)
+        self.state = HostState(init_student(params), teaching, params, np.float32(-np.inf))
+        seed = env_seed(env_key)
+        self._pool_observations = jnp.zeros((len(self.pool), 1, self._host.observation_size))
+        if self.teacher.uses:
+            shown_by = self._eval_host or self._host
+            seen = shown_by.first_observations(self.reset_samples, seed)
+            self._pool_observations = jnp.asarray(seen)
+        self._host.push(self._drawn_tasks(task_key, 1))
+        self.lanes = HostLanes(*self._host.reset(seed), np.zeros(self.n_envs))
+        kept = min(-(-self.eval_every // self.ppo.n_steps), MOST_UPDATES_NOTED)
+        self.picks = PickLog(1, self.ppo.n_steps, kept)
+
+    @property
+    def train_steps(self) -> int:
+        """Training steps taken."""
+        return self.updates * self.ppo.n_steps
+
+    @property
+    def params(self) -> Any:
+        """The student's weights."""
+        return self.state.student.params
+
+    def policy(self, name: str) -> Policy:
+        """What the student does now, on its own: it acts with NumPy and can be saved.
+
+        Args:
+            name: of the environment, kept with the policy.
+        """
+        facts = {
+            "strategy": type(self.strategy).__name__,
+            "seed": self.seed,
+            "steps": self.train_steps,
+        }
+        params = jax.tree.map(np.asarray, self.params)
+        return make_policy(params, name, self._host.action_low, self._host.action_high, facts)
+
+    def advance(self) -> None:
+        """Train for one update, let the teacher learn, and evaluate where due.
+
+        Raises NotFiniteError where the run cannot learn on; from then on it stands still.
+        """
+        before = self.train_steps
+        self.updates += 1
+        try:
+            if self.stopped_at is None:
+                self._train()
+        except NotFiniteError:
+            self.stopped_at = self.train_steps
+            self._evaluate_where_due(before)
+            raise
+        self._evaluate_where_due(before)
+
+    def _train(self) -> None:
+        """One update; the state stays as it was where something is not finite."""
+        start = time.perf_counter()
+        rollout_key, order_key = jax.random.split(self._key(PURPOSE.train, self.updates - 1))
+        rollout, cut_short = self._collected(rollout_key)
+        if cut_short.where.any():
+            rewards = bootstrapped(
+                self.network, self.params, rollout.rewards, cut_short, self.ppo.gamma
+            )
+            rollout = rollout._replace(rewards=rewards)
+        student, played, diagnostics = learn(
+            self.student, self.ppo, self.state.student, rollout, self.lanes.observations, order_key
+        )
+        if not bool(diagnostics.finite()):
+            raise self._stopped("a loss or a gradient")
+        self.picks.note(rollout.dones[None], rollout.tasks[None], np.ones(1, dtype=bool))
+        teaching = self._taught(student.params, played)
+        self.state = self.state._replace(student=student, teaching=teaching)
+        jax.block_until_ready(self.state)  # type: ignore[no-untyped-call]
+        self.seconds += time.perf_counter() - start
+
+    def _evaluate_where_due(self, before: int) -> None:
+        """Evaluate where a multiple of the interval was passed since step `before`."""
+        reached = self.train_steps // self.eval_every
+        if self._eval_host is not None and before // self.eval_every < reached:
+            self.evaluate(reached * self.eval_every)
+
+    def evaluate(self, step: int) -> Evaluation:
+        """Play the evaluation's episodes on every task and keep the best weights so far.
+
+        Args:
+            step: the training steps that it stands for.
+        """
+        if self._eval_host is None:
+            raise ValueError(
+                "eval_env must be given to evaluate: "
+                "in env, the training episodes would be broken off"
+            )
+        returns = self._returns(self._eval_host, self._evaluated, PURPOSE.evaluate)
+        performance, test = np.float32(np.mean(returns)), None
+        if self._test_host is not None:
+            tasks = np.arange(self._test_host.n_tasks)
+            test = [float(np.mean(self._returns(self._test_host, tasks, PURPOSE.test)))]
+        if performance > self.state.best:
+            best_params = jax.tree.map(jnp.copy, self.params)
+            self.state = self.state._replace(best=performance, best_params=best_params)
+        taken = self.train_steps if self.stopped_at is None else self.stopped_at
+        both = (self.strategy, self.state.teaching)
+        alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], both)  # a batch of one run
+        entropy, success = programs.curriculum_metrics(*alone)
+        probabilities, views = programs.task_views(*alone, jnp.asarray(self._followed))
+        evaluation = Evaluation(
+            step=step,
+            train_steps=self.train_steps,
+            performance=[float(performance)],
+            test_performance=test,
+            env_steps=[taken + int(self.state.teaching.teacher_steps)],
+            entropy=np.asarray(entropy).tolist(),
+            mean_success=np.asarray(success).tolist(),
+            seconds=self.seconds,
+            picks=self.picks.take(),
+            followed=Followed(
+                tasks=self._followed,
+                probabilities=np.asarray(probabilities, dtype=np.float32),
+                success=None if views is None else np.asarray(views, dtype=np.float32),
+                achieved=returns[None, self._followed_at].astype(np.float32),
+            ),
+        )
+        self.evaluations.append(evaluation)
+        return evaluation
+
+    def _returns(self, host: HostEnv, tasks: Ids, purpose: int) -> NDArray[np.float64]:
+        """[m] mean returns of the evaluation's episodes on `tasks` [m]."""
+        key = self._key(purpose)
+        if self.eval_stochastic:
+            noise = endless_noise(self.network, jax.random.fold_in(key, 1), host.n_envs)
+            act = stochastic(self.network, self.params, noise)
+        else:
+            act = deterministic(self.network, self.params)
+        played = host.play(np.repeat(tasks, self.eval_episodes), act, env_seed(key))
+        returns = played.returns.reshape(len(tasks), self.eval_episodes)
+        return np.asarray(returns.mean(axis=1))
+
+    def _collected(self, key: Array) -> tuple[Rollout, CutShort]:
+        """`n_steps` steps of the stochastic policy on the teacher's tasks."""
+        steps = self.ppo.n_steps // self.n_envs
+        task_key, noise_key, _ = jax.random.split(key, 3)  # as where environments are compiled
+        # Every step may end an episode, so as many tasks are enough; what is left is dropped.
+        self._host.push(self._drawn_tasks(task_key, steps))
+        noise = draw_noise(self.network, noise_key, (steps, self.n_envs))
+        act = stochastic(self.network, self.params, np.asarray(noise))
+        rows, cuts = [], []
+        for _ in range(steps):
+            lanes = self.lanes
+            actions = act(lanes.observations)
+            after = self._host.step(actions)
+            gained = lanes.gained + after.rewards
+            rows.append(
+                Rollout(
+                    lanes.observations,
+                    actions,
+                    after.rewards.astype(np.float32),
+                    after.done,
+                    after.success == 1.0,
+                    gained.astype(np.float32),
+                    lanes.tasks.astype(np.int32),
+                )
+            )
+            cuts.append(CutShort(after.cut_short, after.final))
+            unfinished = np.where(after.done, 0.0, gained)
+            self.lanes = HostLanes(after.observations, after.tasks, unfinished)
+        return stacked(rows), stacked(cuts)
+
+    def _taught(self, params: Any, played: Played) -> Teaching:
+        """The teacher after an update: what was played gathered, and refreshed where due."""
+        teacher, strategy, teaching = self.teacher, self.strategy, self.state.teaching
+        step = jnp.asarray(self.train_steps, dtype=jnp.int32)
+        key, episodes = self._key(PURPOSE.teach), None
+        due = self._interval_passed()
+        if teacher.plan is not None:
+            due = bool(strategy.due(step, teaching.step, teaching.teacher_steps))
+            if due:
+                rollout_key, key = jax.random.split(self._key(PURPOSE.roll_out))
+                episodes = self._rolled_out(params, teacher.plan, rollout_key)
+        if teacher.gathers or due:
+            values = task_values(self.network, params, self._pool_observations)
+        if teacher.gathers:
+            teaching = gather(teacher, strategy, teaching, played, values)
+        if due:
+            teaching = refresh(teacher, strategy, teaching, step, values, key, episodes)
+        if not bool(teaching.sound):
+            raise self._stopped("what the teacher was told of a task")
+        return teaching
+
+    def _interval_passed(self) -> bool:
+        """Whether the strategy's interval, in whole updates, has passed since the last refresh."""
+        every = -(-(self.strategy.n_pos or 1) // self.ppo.n_steps)
+        return bool(self.teacher.uses) and self.updates % every == 0
+
+    def _rolled_out(self, params: Any, plan: RolloutPlan, key: Array) -> Episodes:
+        """The teacher's rollouts: episodes of the stochastic policy on every task."""
+        host = self._eval_host
+        assert host is not None
+        act_key, env_key = jax.random.split(key)
+        tasks = np.repeat(np.arange(len(self.pool)), plan.episodes)
+        act = stochastic(self.network, params, endless_noise(self.network, act_key, host.n_envs))
+        played = host.play(tasks, act, env_seed(env_key))
+        if plan.measure == "success" and np.isnan(played.success).any():
+            raise ValueError(
+                "eval_env: info['is_success'] is missing at the end of an episode; the strategy "
+                "goes by success rates (measure='success'), so the environment has to tell, or "
+                "use measure='return'"
+            )
+        shape = (len(self.pool), plan.episodes)
+        return Episodes(
+            jnp.asarray(played.returns.reshape(shape), dtype=jnp.float32),
+            jnp.asarray(played.success.reshape(shape) == 1.0),
+            jnp.asarray(played.steps, dtype=jnp.int32),
+        )
+
+    def _drawn_tasks(self, key: Array, k: int) -> Ids:
+        """[b, k] ids, from the distribution as it is now."""
+        drawn = draw_task_ids(key, self.state.teaching.cumulative, (self.n_envs, k))
+        return np.minimum(np.asarray(drawn, dtype=np.int64), len(self.pool) - 1)
+
+    def _key(self, purpose: int, count: int | None = None) -> Array:
+        """The key that this run has for a purpose after `count` updates, by default after all."""
+        seeds = jnp.asarray([self.seed], dtype=jnp.uint32)
+        return programs.run_keys(seeds, purpose, self.updates if count is None else count)[0]
+
+    def _stopped(self, what: str) -> NotFiniteError:
+        return NotFiniteError(
+            f"seed {self.seed}: stopped at step {self.train_steps}: {what} is not finite; "
+            "the state before it is kept"
+        )

@@ -1,0 +1,1 @@
+"""PPO itself: settings, network, advantages and one update, as pure functions."""

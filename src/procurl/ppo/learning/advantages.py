@@ -1,0 +1,52 @@
+"""How much better than expected each step turned out: generalized advantage estimation."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from procurl.internals.arrays import Array
+
+
+class Advantages(NamedTuple):
+    """What a rollout of T steps in b environments teaches policy and critic."""
+
+    advantages: Array  # [T, b] for the policy
+    returns: Array  # [T, b] advantage + value, the critic's target
+
+
+def estimate_advantages(
+    rewards: Array,
+    values: Array,
+    dones: Array,
+    last_values: Array,
+    gamma: Array,
+    gae_lambda: Array,
+) -> Advantages:
+    """Generalized advantage estimates (Schulman et al. 2016), from the last step back to the first:
+
+        δ_t = r_t + γ·V_{t+1}·(1 − done_t) − V_t,   A_t = δ_t + γ·λ·(1 − done_t)·A_{t+1}.
+
+    Nothing flows back over the end of an episode. Where an episode was cut short and not ended, add
+    γ·V of the observation it was cut at to its last reward beforehand, as Stable-Baselines3 does.
+
+    Args:
+        rewards: [T, b].
+        values: [T, b] the critic's, of the observation before each step.
+        dones: [T, b] bool, whether the episode ended with the step.
+        last_values: [b] the critic's, of the observation after the last step.
+        gamma: γ.
+        gae_lambda: λ.
+    """
+    next_values = jnp.concatenate([values[1:], last_values[None]])
+    discounts = jnp.where(dones, 0.0, gamma).astype(values.dtype)
+    deltas = rewards + discounts * next_values - values
+
+    def backwards(later: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+        delta, decay = step
+        advantage = delta + decay * later
+        return advantage, advantage
+
+    start = jnp.zeros_like(last_values)
+    _, advantages = jax.lax.scan(backwards, start, (deltas, gae_lambda * discounts), reverse=True)
+    return Advantages(advantages, advantages + values)

@@ -1,0 +1,124 @@
+"""The settings of PPO, and those the paper used in each environment."""
+
+from dataclasses import dataclass, replace
+
+from procurl.internals.arrays import Array
+from procurl.internals.checks import require_number, require_whole, suggest
+
+# What a program takes as arrays, so that a batch of runs may differ in it without compiling anew.
+TRACED = (
+    "learning_rate",
+    "gamma",
+    "gae_lambda",
+    "clip_range",
+    "ent_coef",
+    "vf_coef",
+    "max_grad_norm",
+)
+# What shapes a program, so that a change compiles anew.
+COMPILED_IN = (
+    "n_steps",
+    "n_epochs",
+    "batch_size",
+    "shared_layers",
+    "policy_layers",
+    "value_layers",
+)
+
+
+@dataclass(frozen=True)
+class PPOSettings:
+    """Settings of PPO, by the names and with the defaults of Stable-Baselines3.
+
+    Args:
+        learning_rate: of Adam.
+        gamma: γ, the discount of future rewards.
+        gae_lambda: λ of the generalized advantage estimate: 0 trusts the critic, 1 the returns.
+        clip_range: how far the probability ratio may leave 1 before its gradient is cut.
+        ent_coef: weight of the entropy bonus.
+        vf_coef: weight of the value loss.
+        max_grad_norm: a longer gradient is shortened to this.
+        n_steps: training steps per update, over all environments together.
+        n_epochs: passes over these steps per update.
+        batch_size: steps per gradient step; must divide `n_steps`, so that none is smaller.
+        shared_layers: widths of the layers that policy and value have in common, may be empty.
+        policy_layers: widths of the policy's own hidden layers.
+        value_layers: widths of the value function's own hidden layers.
+    """
+
+    learning_rate: Array = 3e-4
+    gamma: Array = 0.99
+    gae_lambda: Array = 0.95
+    clip_range: Array = 0.2
+    ent_coef: Array = 0.0
+    vf_coef: Array = 0.5
+    max_grad_norm: Array = 0.5
+    n_steps: int = 2048
+    n_epochs: int = 10
+    batch_size: int = 64
+    shared_layers: tuple[int, ...] = ()
+    policy_layers: tuple[int, ...] = (64, 64)
+    value_layers: tuple[int, ...] = (64, 64)
+
+    @property
+    def n_minibatches(self) -> int:
+        """Gradient steps per epoch."""
+        return self.n_steps // self.batch_size
+
+    def check(self) -> None:
+        """Raise on a setting out of range."""
+        for name in ("learning_rate", "clip_range", "max_grad_norm"):
+            require_number(name, getattr(self, name), above=0.0)
+        for name in ("ent_coef", "vf_coef"):
+            require_number(name, getattr(self, name), at_least=0.0)
+        for name in ("gamma", "gae_lambda"):
+            require_number(name, getattr(self, name), at_least=0.0, at_most=1.0)
+        require_whole("n_epochs", self.n_epochs, at_least=1)
+        # Advantages are divided by their standard deviation over the minibatch: one has none.
+        require_whole("batch_size", self.batch_size, at_least=2)
+        require_whole("n_steps", self.n_steps, at_least=self.batch_size)
+        if self.n_steps % self.batch_size:
+            raise ValueError(
+                f"batch_size must divide n_steps, so that all minibatches are of one size; "
+                f"got batch_size={self.batch_size} and n_steps={self.n_steps}"
+            )
+        for name in ("shared_layers", "policy_layers", "value_layers"):
+            for width in getattr(self, name):
+                require_whole(f"every width in {name}", width, at_least=1)
+
+
+_ONE_SHARED = PPOSettings(
+    n_steps=1024, shared_layers=(64,), policy_layers=(64,), value_layers=(64,)
+)
+_PAPER = {
+    "pointmass-s": _ONE_SHARED,
+    "pointmass-d": replace(_ONE_SHARED, gamma=0.95),
+    "basickarel": PPOSettings(n_steps=2048, policy_layers=(512, 256), value_layers=(256, 128)),
+    "ballcatching": replace(_ONE_SHARED, n_steps=5120),
+    "antgoal": PPOSettings(
+        learning_rate=2e-5,
+        gae_lambda=0.8,
+        clip_range=0.1,
+        ent_coef=5e-7,
+        vf_coef=0.7,
+        max_grad_norm=0.6,
+        n_steps=1024,
+        batch_size=32,
+        policy_layers=(512, 512),
+        value_layers=(512, 512),
+    ),
+}
+
+
+def paper_settings(env: str) -> PPOSettings:
+    """What the paper trained with in the environment of that name (the table in its appendix).
+
+    >>> paper_settings("basickarel").policy_layers
+    (512, 256)
+    """
+    if env not in _PAPER:
+        raise ValueError(
+            f"env {env!r} has no PPO settings in the paper.{suggest(env, _PAPER)} "
+            f"Known environments: {', '.join(_PAPER)}"
+        )
+    return _PAPER[env]

@@ -1,0 +1,1 @@
+"""What an engine says of a run: one record, one store, one export."""

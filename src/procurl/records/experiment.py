@@ -1,0 +1,198 @@
+"""What to run: an experiment of one environment, cut into batches of runs of fixed width."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+from procurl.internals.checks import require_whole
+from procurl.tasks.pool import TaskPool
+
+NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
+HASHES = {"pool_hash": "training pool", "test_hash": "test pool"}
+HASH_DIGITS = 8  # enough to tell two pools apart
+
+
+class Contender(NamedTuple):
+    """A strategy with the settings that it was given by hand, `procurl-val:beta=10,floor=0.1`."""
+
+    strategy: str
+    setting: str = ""  # as written, empty for the paper's settings
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        strategy, _, setting = text.partition(":")
+        contender = cls(strategy, setting)
+        contender.settings()
+        return contender
+
+    @property
+    def label(self) -> str:
+        """As it was written."""
+        return f"{self.strategy}:{self.setting}" if self.setting else self.strategy
+
+    def settings(self) -> dict[str, Any]:
+        """The given settings by name; numbers, true, false and none are taken as such."""
+        return read_settings(self.setting, f"strategy {self.label!r}")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What all runs of a directory have in common; a different one needs another directory.
+
+    Args:
+        env: name of the environment.
+        engine: `jax`, `host` or `sb3`.
+        steps: training steps per run.
+        n_envs: environments per run.
+        width: runs that are trained side by side; a run's numbers depend on it in the last digits.
+        pool: file of the training pool, None for one that was made by the program.
+        pool_hash: of its tasks.
+        test_pool: file of the test pool, None for none.
+        test_hash: of its tasks.
+        device: `cpu` or `gpu`.
+        student: the settings of the learning algorithm as JSON values.
+        eval_every: training steps between evaluations, None for the paper's.
+        eval_episodes: on each task of an evaluation, None for the paper's.
+    """
+
+    env: str
+    engine: str
+    steps: int
+    n_envs: int = 1
+    width: int = 1
+    pool: str | None = None
+    pool_hash: str = ""
+    test_pool: str | None = None
+    test_hash: str | None = None
+    device: str = "cpu"
+    student: dict[str, Any] | None = None
+    eval_every: int | None = None
+    eval_episodes: int | None = None
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether a user records runs of any seeds as they come, and asks for no others."""
+        return "algorithm" in (self.student or {})
+
+    def check(self) -> None:
+        """Raise on a number out of range."""
+        for name in ("steps", "n_envs", "width"):
+            require_whole(name, getattr(self, name), at_least=1)
+        for name in ("eval_every", "eval_episodes"):
+            if getattr(self, name) is not None:
+                require_whole(name, getattr(self, name), at_least=1)
+
+
+def differences(there: Experiment, wanted: Experiment) -> str:
+    """In what an experiment is another one than wanted, in a few words; empty where it is not."""
+    asked = json.loads(json.dumps(asdict(wanted)))
+    found = {
+        name: _difference(name, value, asked[name])
+        for name, value in asdict(there).items()
+        if value != asked[name] and name not in NOT_COMPARED
+    }
+    # With another environment nearly all else differs, too.
+    return found.get("env") or "; ".join(found.values())
+
+
+def _difference(name: str, there: Any, asked: Any) -> str:
+    if name in HASHES:
+        ours, theirs = (text[:HASH_DIGITS] if text else "none" for text in (there, asked))
+        return f"its {HASHES[name]} is another (hash {ours}, not {theirs})"
+    if isinstance(there, dict) and isinstance(asked, dict):
+        names = [key for key in there | asked if there.get(key) != asked.get(key)]
+        there, asked = ({key: of[key] for key in names if key in of} for of in (there, asked))
+    return f"{name} is {there!r}, not {asked!r}"
+
+
+class Batch(NamedTuple):
+    """Runs that are trained side by side."""
+
+    contender: Contender
+    first_seed: int
+    width: int
+
+    @property
+    def seeds(self) -> range:
+        return range(self.first_seed, self.first_seed + self.width)
+
+    @property
+    def folder(self) -> str:
+        """Where in the experiment's directory it is kept."""
+        name = self.contender.label.replace(":", "--").replace("/", "_")
+        return f"runs/{name}/seeds-{self.first_seed:05d}-{self.seeds[-1]:05d}"
+
+
+class Job(NamedTuple):
+    """What whoever trains a batch needs besides the batch."""
+
+    experiment: Experiment
+    pool: TaskPool
+    test_pool: TaskPool | None
+    keep_models: bool
+
+
+class Request(NamedTuple):
+    """What has been asked of a directory so far: seeds per contender."""
+
+    seeds: dict[str, int]  # by label
+
+    def extended(self, contenders: list[Contender], seeds: int) -> Self:
+        """With more contenders or seeds; nothing that was asked for is taken back."""
+        more = dict(self.seeds)
+        for contender in contenders:
+            more[contender.label] = max(seeds, more.get(contender.label, 0))
+        return self._replace(seeds=more)
+
+
+def batches_of(request: Request, width: int) -> list[Batch]:
+    """Every batch that the request needs, its contenders taking turns.
+
+    The last batch of a contender may hold more seeds than were asked for: widths are fixed, so that
+    numbers do not depend on how a sweep was cut.
+    """
+    rounds = [
+        (first, Batch(Contender.parse(label), first, width))
+        for label, seeds in request.seeds.items()
+        for first in range(0, seeds, width)
+    ]
+    return [batch for _, batch in sorted(rounds, key=lambda pair: pair[0])]
+
+
+def costly_first(batches: Sequence[Batch], cost: Callable[[Contender], float]) -> list[Batch]:
+    """The batches in the order in which to begin them, so that none of the long ones ends alone.
+
+    Args:
+        batches: in order.
+        cost: of a contender, in any unit; equal ones keep their order.
+    """
+    costs = {contender: cost(contender) for contender in {batch.contender for batch in batches}}
+    return sorted(batches, key=lambda batch: -costs[batch.contender])
+
+
+def read_settings(text: str, owner: str) -> dict[str, Any]:
+    """Settings written as `NAME=VALUE,NAME=VALUE`; numbers, true, false and none are taken as such.
+
+    >>> read_settings("beta=10,v_max=none", "procurl-val")
+    {'beta': 10, 'v_max': None}
+    """
+    given: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals or not name or not value:
+            raise ValueError(f"{owner}: {part!r} is no setting; write NAME=VALUE")
+        given[name] = _value(value)
+    return given
+
+
+def _value(text: str) -> Any:
+    named = {"none": None, "true": True, "false": False}
+    if text.lower() in named:
+        return named[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

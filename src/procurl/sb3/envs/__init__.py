@@ -1,0 +1,1 @@
+"""The environments that a model trains in and is evaluated in, and what it sees there."""

@@ -1,0 +1,90 @@
+"""Whole episodes of a policy on chosen tasks, played side by side in a vector environment."""
+
+import inspect
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv
+
+from procurl.envs.adapters.task_env import Played
+from procurl.sb3.envs.workers import Ids, Workers
+
+COLLECT_EVERY = 10_000  # steps, well before an environment forgets its oldest episodes
+
+
+class Outcomes(NamedTuple):
+    """What came of m episodes."""
+
+    returns: NDArray[np.float64]  # [m] undiscounted, as the environment rewards
+    success: NDArray[np.float64]  # [m] 1 or 0, NaN where the environment does not say
+    steps: int  # that they took together
+
+
+def play(model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed: int) -> Outcomes:
+    """One episode of the model's policy on each of `tasks` [m], which may repeat.
+
+    Args:
+        model: with `predict`, as of Stable-Baselines3.
+        workers: plays them; an environment that has finished its share goes on meanwhile, and that
+            counts for nothing.
+        tasks: ids of the pool.
+        deterministic: whether the policy does its likeliest.
+        seed: of the environments.
+    """
+    env = workers.env
+    share = workers.deal(tasks)
+    env.seed(seed)
+    observations: Any = env.reset()
+    workers.collect()
+    act = _Acting(model, env, deterministic)
+    ended = np.zeros(workers.n_envs, dtype=np.int64)
+    collected: list[list[Played]] = []
+    for step in count(1):
+        observations, _, dones, _ = env.step(act(observations))
+        act.episode_starts = dones
+        ended += dones
+        finished = bool((ended >= share).all())
+        if finished or step % COLLECT_EVERY == 0:
+            collected.append(workers.collect())
+        if finished:
+            break
+    return _in_order(collected, share, len(tasks))
+
+
+def _in_order(collected: list[list[Played]], share: NDArray[np.int64], m: int) -> Outcomes:
+    """The episodes that were asked for, in the order of the tasks."""
+    returns, success, steps = np.zeros(m), np.full(m, np.nan), 0
+    for i, (own, parts) in enumerate(zip(share, zip(*collected, strict=True), strict=True)):
+        returns[i :: len(share)] = np.concatenate([part.returns for part in parts])[:own]
+        success[i :: len(share)] = np.concatenate([part.success for part in parts])[:own]
+        steps += int(np.concatenate([part.lengths for part in parts])[:own].sum())
+    return Outcomes(returns, success, steps)
+
+
+class _Acting:
+    """A model's policy with its recurrent state and its action masks, where it has them."""
+
+    def __init__(self, model: Any, env: VecEnv, deterministic: bool) -> None:
+        self._model = model
+        self._env = env
+        self._deterministic = deterministic
+        self._state: Any = None
+        self.episode_starts: NDArray[np.bool_] = np.ones(env.num_envs, dtype=bool)
+        takes_masks = "action_masks" in inspect.signature(model.predict).parameters
+        self._masked = takes_masks and env.has_attr("action_masks")
+
+    def __call__(self, observations: Any) -> NDArray[Any]:
+        masks: dict[str, Any] = {}
+        if self._masked:
+            masks["action_masks"] = np.stack(self._env.env_method("action_masks"))
+        actions, self._state = self._model.predict(
+            observations,
+            state=self._state,
+            episode_start=self.episode_starts,
+            deterministic=self._deterministic,
+            **masks,
+        )
+        chosen: NDArray[Any] = actions
+        return chosen

@@ -1,0 +1,147 @@
+"""A second environment beside the one that trains, in which the policy sees the same."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    SubprocVecEnv,
+    VecEnv,
+    VecEnvWrapper,
+    VecExtractDictObs,
+    VecFrameStack,
+    VecNormalize,
+    VecTransposeImage,
+)
+
+from procurl.sb3.envs.observations import UNCHANGED, channels_order, require_known, wrappers_of
+
+Given = gymnasium.Env[Any, Any] | VecEnv | Callable[[], gymnasium.Env[Any, Any]]
+COPIES = 16  # environments side by side, where we may make as many as we like
+
+
+def vec_env_of(given: Given, argument: str = "eval_env") -> VecEnv:
+    """What a user hands over for evaluations as a vector environment.
+
+    Args:
+        given: a vector environment, one environment, or a function that makes one, which is called
+            several times.
+        argument: what to call it in errors.
+    """
+    if isinstance(given, VecEnv):
+        return given
+    if isinstance(given, gymnasium.Env):
+        return DummyVecEnv([lambda: given])
+    if callable(given):
+        return DummyVecEnv([given] * COPIES)
+    raise TypeError(
+        f"{argument} must be a Gymnasium environment, a vector environment of Stable-Baselines3 or "
+        f"a function that makes an environment, got {given!r}"
+    )
+
+
+def built_again(env: VecEnv) -> VecEnv:
+    """Copies of the environments in `env`, made by `gymnasium.make`."""
+    spec = None
+    in_processes = isinstance(env.unwrapped, SubprocVecEnv)
+    if not in_processes or env.get_attr("spec_travels", indices=0)[0]:
+        spec = env.get_attr("spec", indices=0)[0]
+    if spec is None:
+        raise ValueError(_REBUILD + "it was not made by gymnasium.make. " + _HAND_OVER)
+    own = tuple(w for w in spec.additional_wrappers if w.name != Monitor.class_name())
+    for wrapper in own:
+        if wrapper.kwargs is None:
+            raise ValueError(
+                f"{_REBUILD}the wrapper {wrapper.name} does not record its arguments "
+                f"(gymnasium.utils.RecordConstructorArgs). {_HAND_OVER}"
+            )
+    plain = replace(spec, additional_wrappers=own)
+    return DummyVecEnv([lambda: gymnasium.make(plain, disable_env_checker=True)] * COPIES)
+
+
+def seen_alike(env: VecEnv, training: VecEnv | None) -> VecEnv:
+    """`env` in the vector wrappers of `training`, so that its observations look the same.
+
+    A vector environment whose wrappers change observations already stays as it is, but for its
+    statistics, which become those of `training` and are not updated any more.
+    """
+    if any(type(wrapper) not in UNCHANGED for wrapper in wrappers_of(env)):
+        for wrapper in wrappers_of(env):
+            if isinstance(wrapper, VecNormalize):
+                wrapper.training = False
+                _share_statistics(wrapper, training)
+        return env
+    for wrapper in [] if training is None else wrappers_of(training):
+        require_known(wrapper)
+        env = _dressed(env, wrapper)
+    return env
+
+
+def share_environments(one: VecEnv, other: VecEnv | None) -> bool:
+    """Whether a step in one of the two is a step in the other."""
+    if other is None:
+        return False
+    return not _environments(one).isdisjoint(_environments(other))
+
+
+def _environments(env: VecEnv) -> set[int]:
+    """Ids of the innermost environments, or of the vector environment if they are elsewhere."""
+    inside = env.unwrapped
+    if isinstance(inside, DummyVecEnv):
+        return {id(own.unwrapped) for own in inside.envs}
+    return {id(inside)}
+
+
+def require_same_spaces(env: VecEnv, training: Any, argument: str = "eval_env") -> None:
+    """Raise where a policy trained in `training` could not act in `env`.
+
+    Args:
+        env: for evaluations.
+        training: the model or its environment.
+        argument: what to call `env` in errors.
+    """
+    for name in ("observation_space", "action_space"):
+        ours, theirs = getattr(training, name), getattr(env, name)
+        if ours != theirs:
+            raise ValueError(f"{argument} must have the {name} of the model, {ours}, got {theirs}")
+
+
+_REBUILD = (
+    "the strategy plays rollouts on the whole pool, which must not disturb the training episodes, "
+    "and env cannot be built a second time: "
+)
+_HAND_OVER = "Hand another one over: CurriculumCallback(…, eval_env=lambda: TaskEnv(MyEnv(), pool))"
+
+
+def _dressed(env: VecEnv, wrapper: VecEnvWrapper) -> VecEnv:
+    """`env` with a wrapper like that, if it changes what is seen."""
+    if isinstance(wrapper, VecNormalize):
+        like = VecNormalize(
+            env,
+            training=False,
+            norm_obs=wrapper.norm_obs,
+            norm_reward=False,
+            clip_obs=wrapper.clip_obs,
+            epsilon=wrapper.epsilon,
+            norm_obs_keys=wrapper.norm_obs_keys,
+        )
+        # The same object, which training goes on to update.
+        like.obs_rms = wrapper.obs_rms
+        return like
+    if isinstance(wrapper, VecTransposeImage):
+        return VecTransposeImage(env, skip=wrapper.skip)
+    if isinstance(wrapper, VecExtractDictObs):
+        return VecExtractDictObs(env, wrapper.key)
+    if isinstance(wrapper, VecFrameStack):
+        stack = wrapper.stacked_obs
+        return VecFrameStack(env, stack.n_stack, channels_order(stack))
+    return env
+
+
+def _share_statistics(wrapper: VecNormalize, training: VecEnv | None) -> None:
+    for theirs in [] if training is None else wrappers_of(training):
+        if isinstance(theirs, VecNormalize):
+            wrapper.obs_rms = theirs.obs_rms

@@ -1,0 +1,162 @@
+"""What the policy gets to see at the start of every task.
+
+Observations are looked at once, as the environments give them; what vector wrappers make of them,
+such as the statistics of `VecNormalize`, which change while training goes on, is applied anew each
+time.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import (
+    VecCheckNan,
+    VecEnv,
+    VecEnvWrapper,
+    VecExtractDictObs,
+    VecFrameStack,
+    VecMonitor,
+    VecNormalize,
+    VecTransposeImage,
+    VecVideoRecorder,
+)
+from stable_baselines3.common.vec_env.stacked_observations import StackedObservations
+
+from procurl.sb3.envs.workers import Ids
+
+Observations = NDArray[Any] | dict[str, NDArray[Any]]  # m of them, in each entry of a dict
+View = Callable[[Observations], Observations]
+
+UNCHANGED = (VecMonitor, VecCheckNan, VecVideoRecorder)  # these leave observations alone
+PROBE_SEED = 1
+
+
+def wrappers_of(env: VecEnv) -> list[VecEnvWrapper]:
+    """The vector wrappers around the environments, the innermost first."""
+    found: list[VecEnvWrapper] = []
+    while isinstance(env, VecEnvWrapper):
+        found.append(env)
+        env = env.venv
+    return found[::-1]
+
+
+def view_of(env: VecEnv) -> View:
+    """What the wrappers of `env` make of m initial observations; none of them is changed by it."""
+    steps = [_step_of(wrapper) for wrapper in wrappers_of(env)]
+
+    def seen(observations: Observations) -> Observations:
+        for step in steps:
+            observations = step(observations)
+        return observations
+
+    return seen
+
+
+def require_known(wrapper: VecEnvWrapper) -> None:
+    """Raise unless we know what a vector wrapper does to observations."""
+    known = (VecNormalize, VecTransposeImage, VecExtractDictObs, VecFrameStack, *UNCHANGED)
+    # Exactly these: a class derived from one may do something else.
+    if type(wrapper) not in known:
+        raise ValueError(
+            f"env has the vector wrapper {type(wrapper).__name__}, and what it does to "
+            "observations is not known: the critic would be asked about something that the policy "
+            "never sees. Put it as a Gymnasium wrapper around each environment instead"
+        )
+
+
+def first_observations(env: VecEnv, tasks: Ids) -> Observations:
+    """What the environments themselves show at the start of `tasks` [m]. Breaks their episodes."""
+    base, b = env.unwrapped, env.num_envs
+    rounds = -(-len(tasks) // b)
+    seen = []
+    for chunk in np.resize(tasks, (rounds, b)):
+        base.set_options([{"task": int(task)} for task in chunk])
+        seen.append(base.reset())
+    return rows(joined(seen), slice(len(tasks)))
+
+
+def require_differences(env: VecEnv, n: int) -> None:
+    """Raise where all n tasks look alike at their start, chance aside. Breaks episodes.
+
+    One environment shows tasks with the same seed until two of them differ.
+    """
+    seen = view_of(env)
+    first = None
+    for task in range(n):
+        shown, _ = env.env_method("reset", seed=PROBE_SEED, options={"task": task}, indices=0)[0]
+        looks = seen(_batch_of_one(shown))
+        if first is None:
+            first = looks
+        elif not _same(first, looks):
+            return
+    if n > 1:
+        raise ValueError(
+            f"all {n} tasks look alike to the critic: their initial observations are the same, so "
+            "its values cannot tell them apart. Put what makes the task into the observation, or "
+            "take a strategy that does not go by the critic, such as procurl-env or procurl-out"
+        )
+
+
+def rows(observations: Observations, which: slice) -> Observations:
+    """Some of the observations."""
+    if isinstance(observations, dict):
+        return {key: part[which] for key, part in observations.items()}
+    return observations[which]
+
+
+def joined(parts: Sequence[Any]) -> Observations:
+    """All observations of several batches."""
+    if isinstance(parts[0], dict):
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    return np.concatenate(parts)
+
+
+def count(observations: Observations) -> int:
+    """How many observations there are."""
+    return len(
+        next(iter(observations.values())) if isinstance(observations, dict) else observations
+    )
+
+
+def _step_of(wrapper: VecEnvWrapper) -> View:
+    require_known(wrapper)
+    if isinstance(wrapper, VecNormalize):
+        return wrapper.normalize_obs
+    if isinstance(wrapper, VecTransposeImage):
+        return wrapper.transpose_observations
+    if isinstance(wrapper, VecExtractDictObs):
+        return lambda observations: observations[wrapper.key]
+    if isinstance(wrapper, VecFrameStack):
+        return lambda observations: _stacked(wrapper, observations)
+    return lambda observations: observations
+
+
+def _stacked(wrapper: VecFrameStack, observations: Observations) -> Observations:
+    """The observations on top of a stack that is empty otherwise, as after a reset."""
+    stack = wrapper.stacked_obs
+    inside: Any = wrapper.venv.observation_space
+    fresh: Any = StackedObservations(
+        count(observations), stack.n_stack, inside, channels_order(stack)
+    )
+    stacked: Observations = fresh.reset(observations)
+    return stacked
+
+
+def channels_order(stack: Any) -> Any:
+    """The argument that a stack of frames was made with, as far as it matters."""
+    if hasattr(stack, "sub_stacked_observations"):
+        return {key: channels_order(part) for key, part in stack.sub_stacked_observations.items()}
+    return "first" if stack.channels_first else "last"
+
+
+def _batch_of_one(observation: Any) -> Observations:
+    if isinstance(observation, dict):
+        return {key: np.asarray(part)[None] for key, part in observation.items()}
+    return np.asarray(observation)[None]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return all(np.array_equal(one[key], other[key]) for key in one)
+    return np.array_equal(one, other)

@@ -1,0 +1,109 @@
+"""What a teacher learns about the student: its critic's values and its rollouts on the pool."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.vec_env import VecEnv
+
+from procurl.sb3.critic import ValueFunction, Values, values_of
+from procurl.sb3.envs.episodes import Outcomes, play
+from procurl.sb3.envs.observations import (
+    Observations,
+    first_observations,
+    require_differences,
+    rows,
+    view_of,
+)
+from procurl.sb3.envs.workers import Ids, Workers
+from procurl.success import RolloutPlan
+
+
+@dataclass
+class PoolValues:
+    """The critic's values of all n tasks at their start.
+
+    Args:
+        value_fn: m observations, as the policy sees them, to m values.
+        n: tasks in the pool.
+        reset_samples: k, how many initial observations of each task are averaged over.
+        tasks_per_refresh: after the first time, only as many tasks are asked about at a time, in
+            turn; None asks about all.
+    """
+
+    value_fn: ValueFunction
+    n: int
+    reset_samples: int
+    tasks_per_refresh: int | None
+    values: Values | None = None  # [n] the latest, None before the first refresh
+    next_task: int = 0  # where the next slice begins
+    starts: Observations | None = field(default=None, repr=False)  # [n·k], task by task
+    kept_in: Path | None = None  # the folder in which `starts` were saved
+
+    def look(self, env: VecEnv, must_differ: bool) -> None:
+        """See every task's start in the environments of `env`, whose episodes are broken off."""
+        if must_differ:
+            require_differences(env, self.n)
+        tasks = np.repeat(np.arange(self.n), self.reset_samples)
+        self.starts = first_observations(env, tasks)
+
+    @property
+    def observations(self) -> Observations:
+        """[n·k] what the environments show at the start of the tasks, task by task."""
+        if self.starts is None:
+            raise RuntimeError("nobody has looked at the pool yet")
+        return self.starts
+
+    def refresh(self, env: VecEnv) -> Values:
+        """[n] the values of the tasks, as the wrappers of `env` show them now."""
+        start, stop = 0, self.n
+        if self.values is None:
+            self.values = np.zeros(self.n)
+        elif self.tasks_per_refresh is not None:
+            start = self.next_task
+            stop = min(start + self.tasks_per_refresh, self.n)
+            self.next_task = stop % self.n
+        k = self.reset_samples
+        seen = view_of(env)(rows(self.observations, slice(start * k, stop * k)))
+        values = self.values.copy()
+        values[start:stop] = values_of(self.value_fn, seen).reshape(-1, k).mean(axis=1)
+        self.values = values
+        return values
+
+
+def roll_out(
+    model: BaseAlgorithm, workers: Workers, plan: RolloutPlan, seed: int
+) -> tuple[dict[str, NDArray[np.float64]], Outcomes]:
+    """(fields of evidence, the episodes) of the stochastic policy on every task of the pool."""
+    n = len(workers.pool)
+    tasks = np.repeat(np.arange(n), plan.episodes)
+    episodes = play(model, workers, tasks, deterministic=False, seed=seed)
+    measured = _measured(episodes, tasks, plan.measure).reshape(n, plan.episodes)
+    top = max(1, round(plan.top_fraction * plan.episodes))
+    fields = {
+        "rollout_success": measured.mean(axis=1),
+        "rollout_top": np.sort(measured, axis=1)[:, -top:].mean(axis=1),
+    }
+    return fields, episodes
+
+
+def _measured(episodes: Outcomes, tasks: Ids, measure: str) -> NDArray[np.float64]:
+    """[m] what the strategy goes by, `return` or `success`; raises where an episode has none."""
+    if measure == "return":
+        lost = np.flatnonzero(~np.isfinite(episodes.returns))
+        if lost.size:
+            raise ValueError(
+                f"eval_env: the return of task {tasks[lost[0]]} is not finite, got "
+                f"{episodes.returns[lost[0]]}: the environment gave a reward that is not finite, "
+                "and the strategy has nothing to go by"
+            )
+        return episodes.returns
+    if np.isnan(episodes.success).any():
+        raise ValueError(
+            "eval_env: info['is_success'] is missing at the end of an episode; the strategy goes "
+            "by success rates (measure='success'), so the environment has to tell, or use "
+            "measure='return'"
+        )
+    return episodes.success

@@ -1,0 +1,247 @@
+"""What a run of Stable-Baselines3 records: the same as every engine, a user's own runs included."""
+
+import time
+from collections.abc import Sequence
+from itertools import count
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+
+from procurl.internals.checks import require_whole
+from procurl.records.experiment import Contender, Experiment
+from procurl.records.results import Measured, RunId, Snapshot, shown_tasks
+from procurl.records.store import FILE, Store, open_experiment, read_store
+from procurl.sb3.callback import CurriculumCallback
+from procurl.sb3.envs.eval_env import Given, seen_alike
+from procurl.sb3.envs.workers import Ids, Workers
+from procurl.sb3.evaluation import PoolEvaluation, evaluate, with_tasks
+from procurl.sb3.seeds import seed_of
+from procurl.sb3.teacher import Teacher, second_workers
+
+
+class PoolRecorder(BaseCallback):
+    """Plays the whole pool every so often and records it for `procurl export` and `procurl report`.
+
+    >>> curriculum = CurriculumCallback(strategy)  # doctest: +SKIP
+    >>> recorder = PoolRecorder(curriculum, "results/mine", eval_env=MyEnv)  # doctest: +SKIP
+    >>> model.learn(1_000_000, callback=[curriculum, recorder])  # doctest: +SKIP
+
+    A folder takes the runs of many strategies and seeds, one after the other; all must have the
+    same pool, training steps and algorithm. A run's seed is the curriculum's; where neither that
+    nor the model has one, the smallest of which the folder has no finished run.
+
+    Args:
+        curriculum: chooses the tasks of the run, and stands before the recorder in the list of
+            callbacks.
+        out: the folder.
+        eval_env: an environment, a vector environment, or a function that makes an environment; not
+            the one that trains.
+        env: name of the environment in tables.
+        label: of the strategy in tables, as `procurl-val` or `procurl-val:beta=10`.
+        every: training steps between evaluations.
+        tasks: ids of the tasks that evaluations play; None plays all.
+        episodes: per task.
+        deterministic: whether the policy does its likeliest.
+        overwrite: whether a run that begins anew may replace a finished one of its label and seed,
+            which is refused otherwise.
+        verbose: as for every callback.
+    """
+
+    def __init__(
+        self,
+        curriculum: CurriculumCallback,
+        out: str | PathLike[str],
+        *,
+        eval_env: Given,
+        env: str = "env",
+        label: str = "procurl-val",
+        every: int = 25_000,
+        tasks: Sequence[int] | None = None,
+        episodes: int = 1,
+        deterministic: bool = True,
+        overwrite: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(verbose)
+        if not isinstance(curriculum, CurriculumCallback):
+            raise TypeError(
+                f"curriculum must be a CurriculumCallback, got {type(curriculum).__name__}"
+            )
+        require_whole("every", every, at_least=1)
+        require_whole("episodes", episodes, at_least=1)
+        self.curriculum = curriculum
+        self.out = Path(out)
+        self.eval_env = eval_env
+        self.env = env
+        self.contender = Contender.parse(label)
+        self.every = every
+        self.tasks = tasks
+        self.episodes = episodes
+        self.deterministic = deterministic
+        self.overwrite = overwrite
+        self.measured: list[Measured] = []
+        self._workers: Workers | None = None
+        self._store: Store | None = None
+        self._seconds = 0.0  # of training, evaluations not counted
+        self._since = 0.0
+
+    def _on_training_start(self) -> None:
+        teacher = self._teacher()
+        pool = teacher.curriculum.pool
+        given = with_tasks(self.eval_env, pool)
+        seen = seen_alike(given, self.training_env)
+        self._workers = second_workers(seen, teacher.workers)
+        if self.curriculum.picks is None:
+            self.curriculum.picks = []
+        if self.num_timesteps == 0:
+            self._begin_anew(teacher)
+        experiment = Experiment(
+            env=self.env,
+            engine="sb3",
+            steps=self.model._total_timesteps,
+            n_envs=self.model.n_envs,
+            student={"algorithm": type(self.model).__name__},
+        )
+        self._store = open_experiment(self.out, experiment, pool)
+        self._store.begin(self.run)
+        self._take_up(self._store)
+        self._since = time.perf_counter()
+
+    def _teacher(self) -> Teacher:
+        try:
+            return self.curriculum.teacher
+        except RuntimeError as error:
+            raise RuntimeError(
+                "the recorder's curriculum has not begun, so that there is nothing to record: put "
+                "the recorder behind the curriculum in the list, callback=[curriculum, recorder]"
+            ) from error
+
+    def _begin_anew(self, teacher: Teacher) -> None:
+        """Settle the seed of a run from its first step; no finished run is lost unasked."""
+        self.measured = []
+        finished = _finished(self.out)
+        if self.model.seed is None and self.curriculum.settings.seed is None:
+            # The teacher saves it, so that the run goes on under it.
+            teacher.seed = next(s for s in count() if self.run._replace(seed=s) not in finished)
+        elif self.run in finished and not self.overwrite:
+            raise ValueError(
+                f"out: {self.out} holds a finished run of {self.run.label!r} with seed "
+                f"{self.run.seed}, which this one would replace: set another seed, label or "
+                "folder, or pass overwrite=True"
+            )
+
+    def _take_up(self, store: Store) -> None:
+        """Go on after what was recorded of this run; what lies ahead of it is forgotten."""
+        recorded = store.detail(self.run)
+        behind = [m for m in recorded if m.train_steps <= self.num_timesteps]
+        if not self.measured:
+            self.measured = behind
+            self._seconds = behind[-1].seconds if behind else 0.0
+        if len(behind) < len(recorded):
+            store.forget(self.run)
+            store.add(self.run, *behind)
+
+    @property
+    def run(self) -> RunId:
+        """Under which the run is recorded."""
+        seed = self.curriculum.teacher.seed
+        return RunId(self.contender.strategy, self.contender.setting, seed)
+
+    def _on_rollout_start(self) -> None:
+        self._record_where_due()
+
+    def _record_where_due(self) -> None:
+        reached = self.num_timesteps // self.every
+        latest = self.measured[-1].step // self.every if self.measured else 0
+        if reached > latest:
+            self._record(reached * self.every)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_end(self) -> None:
+        self._record_where_due()
+        if not self.measured or self.measured[-1].train_steps < self.num_timesteps:
+            self._record(self.model._total_timesteps)
+        assert self._store is not None
+        self._store.finish(self.run)
+        self._store.close()
+        self._seconds += time.perf_counter() - self._since
+
+    def _record(self, step: int) -> None:
+        self._seconds += time.perf_counter() - self._since
+        assert self._workers is not None
+        assert self._store is not None
+        found = evaluate(
+            self.model,
+            self._workers,
+            episodes=self.episodes,
+            deterministic=self.deterministic,
+            tasks=self.tasks,
+            seed=seed_of(self.run.seed, step),
+        )
+        measured = measured_of(self.curriculum, found, step, self._seconds)
+        self.measured.append(measured)
+        self._store.add(self.run, measured)
+        self.logger.record("eval/mean_reward", measured.performance)
+        self._since = time.perf_counter()
+
+
+def _finished(folder: Path) -> set[RunId]:
+    """The finished runs of a folder, which may not exist yet."""
+    if not (folder / FILE).exists():
+        return set()
+    with read_store(folder) as store:
+        return store.finished()
+
+
+def measured_of(
+    callback: CurriculumCallback,
+    found: PoolEvaluation,
+    step: int,
+    seconds: float,
+    test: PoolEvaluation | None = None,
+) -> Measured:
+    """One evaluation of a run, with what teacher and student make of the tasks.
+
+    Args:
+        callback: whose picks since the last evaluation are taken out.
+        found: on the training pool.
+        step: the training steps that it stands for.
+        seconds: of training so far.
+        test: on the test pool.
+    """
+    curriculum = callback.curriculum
+    metrics, success = curriculum.metrics(), curriculum.success()
+    order = np.argsort(found.tasks, kind="stable")
+    shown = order[shown_tasks(np.arange(len(order)))]
+    tasks = found.tasks[shown]
+    snapshot = Snapshot(
+        tasks=tasks,
+        probabilities=curriculum.probabilities()[tasks].astype(np.float32),
+        success=None if success is None else success[tasks].astype(np.float32),
+        achieved=found.returns[shown].astype(np.float32),
+    )
+    train_steps = callback.model.num_timesteps
+    return Measured(
+        step=step,
+        train_steps=train_steps,
+        env_steps=train_steps + callback.teacher_steps,
+        performance=found.performance,
+        test_performance=None if test is None else test.performance,
+        seconds=seconds,
+        entropy=metrics.entropy,
+        mean_success=metrics.mean_success,
+        picks=_taken(callback),
+        snapshot=snapshot,
+    )
+
+
+def _taken(callback: CurriculumCallback) -> Ids:
+    """The tasks of the training episodes that ended since the last look."""
+    callback.collect()
+    picks = np.concatenate([*(callback.picks or []), np.zeros(0, dtype=np.int64)])
+    callback.picks = []
+    return picks

@@ -1,0 +1,61 @@
+"""The running statistics of `VecNormalize` as arrays, and back."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+
+from procurl.sb3.envs.observations import wrappers_of
+
+Arrays = dict[str, NDArray[Any]]
+PARTS = ("mean", "var", "count")
+
+
+def saved_statistics(env: VecEnv) -> Arrays:
+    """Those of every `VecNormalize` around `env`."""
+    return {
+        f"{name}/{part}": np.array(getattr(running, part))
+        for name, running in _running(env).items()
+        for part in PARTS
+    }
+
+
+def restore_statistics(env: VecEnv, saved: Arrays) -> None:
+    """Put back what `saved_statistics` gave; raises where `env` is wrapped in another way."""
+    running = _running(env)
+    expected = {f"{name}/{part}" for name in running for part in PARTS}
+    if expected != saved.keys():
+        raise ValueError(
+            f"the run was saved with statistics of VecNormalize {sorted(saved)}, env has "
+            f"{sorted(expected)}: wrap it as it was"
+        )
+    for name, own in running.items():
+        own.mean, own.var = saved[f"{name}/mean"], saved[f"{name}/var"]
+        own.count = float(saved[f"{name}/count"])
+
+
+def reward_scale(env: VecEnv) -> float:
+    """By how much `VecNormalize` divides rewards now; 1 where nothing does."""
+    return math.prod(
+        math.sqrt(float(wrapper.ret_rms.var) + wrapper.epsilon)
+        for wrapper in wrappers_of(env)
+        if isinstance(wrapper, VecNormalize) and wrapper.norm_reward
+    )
+
+
+def _running(env: VecEnv) -> dict[str, RunningMeanStd]:
+    """By name, in the order of the wrappers."""
+    found: dict[str, RunningMeanStd] = {}
+    for i, wrapper in enumerate(wrappers_of(env)):
+        if not isinstance(wrapper, VecNormalize):
+            continue
+        found[f"{i}.rewards"] = wrapper.ret_rms
+        if not wrapper.norm_obs:
+            continue
+        own = wrapper.obs_rms
+        by_key = own if isinstance(own, dict) else {"": own}
+        found |= {f"{i}.observations.{key}": running for key, running in by_key.items()}
+    return found

@@ -1,0 +1,238 @@
+"""A run on disk: the model as Stable-Baselines3 saves it, all else as arrays and JSON.
+
+A folder holds `model-STEP.zip`, `curriculum.procurl`, which names the model that belongs to it, and
+`starts.procurl` with the initial observations of the pool, which never change. The model is written
+first and an older one removed last, so that a folder is whole whenever the process dies.
+"""
+
+import os
+import struct
+import zlib
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import (
+    VecCheckNan,
+    VecExtractDictObs,
+    VecMonitor,
+    VecTransposeImage,
+)
+
+from procurl.internals.archive import read_archive, write_archive
+from procurl.sb3.envs.observations import Observations, wrappers_of
+from procurl.sb3.saving.normalization import restore_statistics, saved_statistics
+from procurl.sb3.saving.random_state import RandomState, random_state
+from procurl.sb3.seeds import later_seed
+from procurl.sb3.teacher import Teacher
+
+Arrays = dict[str, NDArray[Any]]
+CURRICULUM = "curriculum.procurl"
+STARTS = "starts.procurl"
+FORMAT = 1
+COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
+SCORES = ("score", "played", "open_score", "open_length")
+# What the zipfile module raises on altered bytes.
+DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
+STATELESS = (VecMonitor, VecCheckNan, VecTransposeImage, VecExtractDictObs)
+
+
+class Saved(NamedTuple):
+    """What a folder holds, beside the model."""
+
+    meta: dict[str, Any]
+    arrays: Arrays
+    starts: Observations | None  # of the pool; None where they are not kept
+
+    @property
+    def random(self) -> RandomState:
+        """The random numbers of the process."""
+        return RandomState(self.meta["random"], within("random.", self.arrays))
+
+
+def require_folder(folder: Path) -> None:
+    """Make `folder`, and raise where no run could be saved in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"save_to must be a folder that can be written to, got {str(folder)!r}, in which the "
+            f"run could not be saved: {error}"
+        ) from error
+
+
+def write_run(folder: Path, teacher: Teacher) -> None:
+    """Write the model and everything of the curriculum that goes with it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model: Any = teacher.model
+    name = f"model-{model.num_timesteps:012d}.zip"
+    temporary = folder / f".{os.getpid()}-{name}"
+    model.save(temporary)
+    os.replace(temporary, folder / name)
+    if teacher.values is not None and teacher.values.kept_in != folder:
+        _write_starts(folder / STARTS, teacher)
+        teacher.values.kept_in = folder
+    saved = state_of(teacher)
+    write_archive(folder / CURRICULUM, saved.meta | {"model": name}, saved.arrays)
+    for old in folder.glob("model-*.zip"):
+        if old.name != name:
+            old.unlink()
+
+
+def state_of(teacher: Teacher) -> Saved:
+    """All that a teacher needs to go on, but for the model and the pool's first observations."""
+    meta, arrays = _progress(teacher)
+    episodes, more = _episodes(teacher)
+    chance = random_state()
+    kept = saved_statistics(teacher.workers.env)
+    arrays |= {f"statistics.{key}": part for key, part in kept.items()}
+    arrays |= {f"random.{name}": part for name, part in chance.arrays.items()}
+    meta |= {"format": FORMAT, "episodes": episodes, "random": chance.meta}
+    return Saved(meta, arrays | more, None)
+
+
+def read_run(folder: Path) -> Saved:
+    """What `write_run` has written."""
+    meta, arrays = read_archive(folder / CURRICULUM)
+    if meta.get("format") != FORMAT:
+        raise ValueError(
+            f"{folder / CURRICULUM}: saved in format {meta.get('format')!r}, "
+            f"this version reads {FORMAT}"
+        )
+    starts = None
+    if (folder / STARTS).exists():
+        found, parts = read_archive(folder / STARTS)
+        _require(folder, found["pool"] == meta["curriculum"]["pool"]["fingerprint"])
+        starts = parts if found["dict"] else parts["observations"]
+    return Saved(meta, arrays, starts)
+
+
+def model_of(folder: Path, saved: Saved) -> Path:
+    """The model that belongs to what was saved; raises where it is missing or damaged."""
+    path = folder / str(saved.meta["model"])
+    if not path.is_file():
+        raise ValueError(f"{path}: the model that belongs to {CURRICULUM} is missing")
+    try:
+        with ZipFile(path) as archive:
+            # Without its end, the file may read as the archive of the weights, which lies inside.
+            whole = "data" in archive.namelist() and archive.testzip() is None
+    except DAMAGE:
+        whole = False
+    if not whole:
+        raise ValueError(f"{path}: the model is truncated or was altered, and cannot be loaded")
+    return path
+
+
+def restore_progress(saved: Saved, teacher: Teacher) -> None:
+    """The curriculum and what it has not been told yet; raises where it is another one."""
+    meta, arrays = saved.meta, saved.arrays
+    if (step := teacher.model.num_timesteps) != meta["step"]:
+        raise ValueError(
+            f"the curriculum was saved at step {meta['step']}, the model is at step {step}: load "
+            f"{meta.get('model')}, which belongs to it, and call learn with "
+            "reset_num_timesteps=False"
+        )
+    restore_statistics(teacher.workers.env, within("statistics.", arrays))
+    state = within("curriculum.", arrays)
+    teacher.curriculum.load_state_dict(meta["curriculum"] | {"state": state})
+    teacher.seed = meta["seed"]
+    for name in COUNTS:
+        setattr(teacher, name, meta[name])
+    teacher.tasks, teacher.returns = [arrays["tasks"]], [arrays["returns"]]
+    if teacher.values is not None:
+        teacher.values.starts = saved.starts
+        teacher.values.values = arrays.get("values")
+        teacher.values.next_task = meta["next_value"]
+    if teacher.scores is not None:
+        for name in SCORES:
+            setattr(teacher.scores, name, arrays[f"scores.{name}"])
+
+
+def restore_episodes(saved: Saved, teacher: Teacher) -> bool:
+    """Put every training episode where it was; False where the environments cannot."""
+    states = saved.meta["episodes"]
+    model: Any = teacher.model
+    if states is None or len(states) != teacher.workers.n_envs or not _restorable(teacher):
+        return False
+    for i, state in enumerate(states):
+        state["env"]["state"] = within(f"episode-{i}.", saved.arrays)
+        teacher.workers.env.env_method("load_state_dict", state, indices=i)
+    model._last_obs = _parts(within("last_obs.", saved.arrays))
+    model._last_episode_starts = saved.arrays["last_episode_starts"]
+    return True
+
+
+def _progress(teacher: Teacher) -> tuple[dict[str, Any], Arrays]:
+    """(JSON values, arrays) of all that a teacher keeps from round to round."""
+    curriculum = teacher.curriculum.state_dict()
+    arrays = {f"curriculum.{name}": part for name, part in curriculum.pop("state").items()}
+    meta = {
+        "curriculum": curriculum,
+        "seed": teacher.seed,
+        "step": teacher.model.num_timesteps,
+        "episode_seed": later_seed(teacher.model),
+        "next_value": None if teacher.values is None else teacher.values.next_task,
+    }
+    meta |= {name: getattr(teacher, name) for name in COUNTS}
+    arrays["tasks"] = np.concatenate([*teacher.tasks, np.zeros(0, dtype=np.int64)])
+    arrays["returns"] = np.concatenate([*teacher.returns, np.zeros(0)])
+    if teacher.values is not None and teacher.values.values is not None:
+        arrays["values"] = teacher.values.values
+    if teacher.scores is not None:
+        arrays |= {f"scores.{name}": getattr(teacher.scores, name) for name in SCORES}
+    return meta, arrays
+
+
+def _episodes(teacher: Teacher) -> tuple[list[dict[str, Any]] | None, Arrays]:
+    """(the state of every environment or None, its arrays and what the model saw last)."""
+    if not _restorable(teacher):
+        return None, {}
+    states = teacher.workers.env.env_method("state_dict")
+    if any(state["env"] is None for state in states):
+        return None, {}
+    model: Any = teacher.model
+    arrays: Arrays = {"last_episode_starts": np.asarray(model._last_episode_starts)}
+    for i, state in enumerate(states):
+        own = state["env"].pop("state")
+        arrays |= {f"episode-{i}.{name}": part for name, part in own.items()}
+    seen = model._last_obs if isinstance(model._last_obs, dict) else {"": model._last_obs}
+    return states, arrays | {f"last_obs.{key}": part for key, part in seen.items()}
+
+
+def _restorable(teacher: Teacher) -> bool:
+    """Whether no wrapper around `TaskEnv` has a state of its own that would be lost."""
+    env = teacher.workers.env
+    # An environment's name shows its wrappers: <Monitor<TaskEnv<…>>>.
+    outside = {name.partition("<TaskEnv")[0] for name in env.env_method("__str__")}
+    stateless = all(type(wrapper) in STATELESS for wrapper in wrappers_of(env))
+    return stateless and outside <= {"", "<Monitor"}
+
+
+def _write_starts(path: Path, teacher: Teacher) -> None:
+    assert teacher.values is not None
+    starts = teacher.values.observations
+    several = isinstance(starts, dict)
+    meta = {"pool": teacher.curriculum.pool.fingerprint, "dict": several}
+    write_archive(path, meta, starts if isinstance(starts, dict) else {"observations": starts})
+
+
+def _parts(parts: Arrays) -> Observations:
+    return parts[""] if set(parts) == {""} else parts
+
+
+def within(prefix: str, arrays: Arrays) -> Arrays:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {name[len(prefix) :]: part for name, part in arrays.items() if name.startswith(prefix)}
+
+
+def _require(folder: Path, same_pool: bool) -> None:
+    if not same_pool:
+        raise ValueError(
+            f"{folder}: {STARTS} belongs to another pool than {CURRICULUM}; "
+            "save each run in a folder of its own"
+        )

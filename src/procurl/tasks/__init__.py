@@ -1,0 +1,1 @@
+"""The tasks to choose from: pools, their CSV form, and which tasks are neighbors."""

@@ -1,0 +1,38 @@
+"""A sparse kernel over contexts: how much each task tells about its nearest neighbors."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from procurl.internals.arrays import Array
+
+
+class Neighbors(NamedTuple):
+    """The k tasks nearest to each task, itself included, and their weights."""
+
+    tasks: Array  # [n, k] int32
+    weights: Array  # [n, k] float32, exp(−d² / 2h²)
+
+
+def nearest_neighbors(contexts: Array, k: int, bandwidth: float) -> Neighbors:
+    """A Gaussian kernel kept to the `k` nearest tasks, so that cost stays linear in the pool.
+
+    Distances are taken after each context column is scaled to [0, 1] over the pool; a constant
+    column counts for nothing.
+
+    Args:
+        contexts: [n, d].
+        k: tasks to keep per row; a smaller pool keeps all of its tasks.
+        bandwidth: h, in scaled contexts.
+    """
+    from scipy.spatial import cKDTree
+
+    low, high = contexts.min(axis=0), contexts.max(axis=0)
+    scaled = (contexts - low) / np.where(high > low, high - low, 1.0)
+    k = min(k, len(contexts))
+    distances, tasks = cKDTree(scaled).query(scaled, k=[*range(1, k + 1)])
+    own = np.arange(len(contexts))
+    crowded_out = (tasks != own[:, None]).all(axis=1)  # by k others in the same place
+    tasks[crowded_out, -1] = own[crowded_out]
+    weights = np.exp(-0.5 * (distances / bandwidth) ** 2)
+    return Neighbors(tasks.astype(np.int32), weights.astype(np.float32))

@@ -1,0 +1,229 @@
+"""The command line as a user sees it."""
+
+import logging
+import signal
+
+import pytest
+
+from procurl import strategy_names
+from procurl.cli import main
+from procurl.cli import program as cli
+from procurl.cli.training import whole
+from procurl.envs import environment_names, make_array_env, make_pool
+from procurl.envs.karel.pool import KINDS
+
+
+def test_strategies_lists_every_name_with_settings(capsys):
+    assert main(["strategies"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == list(strategy_names())
+    assert any("beta=20.0" in line and "epsilon=0.0" in line for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["strategies", "--nonsense"]])
+def test_bad_input_ends_with_status_2(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_version_is_told(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.startswith("procurl ")
+
+
+@pytest.mark.parametrize("env", ["pointmass-s", "pointmass-d", "basickarel"])
+def test_a_pool_that_was_written_is_read_back(env, tmp_path, capsys):
+    path = tmp_path / "pool.csv"
+    assert (
+        main(["pool", env, "--size", "12", "--kind", "hard", "--seed", "5", "--out", str(path)])
+        == 0
+    )
+    assert capsys.readouterr().out == f"{path}: 12 tasks\n"
+    pool = make_array_env(env).read_pool(path)
+    assert pool.fingerprint == make_pool(env, "hard", 12, 5).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pool", "pointmas-s", "--out", "x"], "Did you mean 'pointmass-s'?"),
+        (["pool", "pointmass-s", "--kind", "odd", "--out", "x"], "kind must be one of uniform"),
+        (["pool", "pointmass-s", "--size", "0", "--out", "x"], "size must be an integer"),
+        (["pool", "pointmass-s", "--out", "/nowhere/x"], "No such file or directory"),
+    ],
+)
+def test_a_bad_pool_is_one_sentence_and_status_2(arguments, message, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_envs_lists_every_environment_with_its_id(capsys):
+    assert main(["envs"]) == 0
+    printed = capsys.readouterr().out
+    for name in environment_names():
+        assert f"\n{name}\n" in "\n" + printed
+    assert "procurl/BasicKarel-v0" in printed
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(capsys):
+    with pytest.raises(SystemExit):
+        main(["strategie"])
+    assert "Did you mean 'strategies'?" in capsys.readouterr().err
+
+
+COMMANDS = ("compare", "train", "paper", "report", "export", "pool", "envs", "strategies")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"usage: procurl {command}")
+    body = told.partition("\n\n")[2]
+    assert body[0].isupper()
+
+
+@pytest.mark.parametrize("command", ["export", "report"])
+def test_a_directory_without_results_is_named(command, tmp_path, capsys):
+    assert main([command, str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path} holds no experiment: there is no results.sqlite in it" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "pointmass-s", "--stepz", "3"], "unknown: --stepz 3. Did you mean '--steps'?"),
+        (["compare", "pointmass-s", "--seed", "3"], "Did you mean '--seeds'?"),
+        (["train", "pointmass-s", "--strateg=iid", "--strategy", "iid"], "mean '--strategy'?"),
+        (["compare", "pointmass-s", "--seeds", "many"], "--seeds: 'many' is no whole number"),
+        (
+            ["compare", "pointmass-s", "--steps", "1.5"],
+            "no whole number such as 200000 or 1e6. See",
+        ),
+        (
+            ["compare", "pointmass-s", "--steps", "inf"],
+            "argument --steps: 'inf' is no whole number",
+        ),
+        (["paper", "--steps", "1e-1"], "argument --steps: '1e-1' is no whole number"),
+        (["compare"], "the following arguments are required: ENV"),
+        (["expor"], "Did you mean 'export'?"),
+        (["envs", "extra"], "unknown: extra."),
+    ],
+)
+def test_a_bad_command_line_is_one_sentence_with_the_nearest_name(arguments, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert "--help" in error
+
+
+@pytest.mark.parametrize("text", ["1000000", "1_000_000", "1e6", "1E+6", "1000000.0"])
+def test_whole_numbers_may_be_written_in_several_ways(text):
+    assert whole(text) == 1_000_000
+
+
+def test_large_whole_numbers_keep_every_digit():
+    assert whole(str(2**62 + 1)) == 2**62 + 1
+
+
+def test_every_kind_of_pool_is_told(capsys):
+    with pytest.raises(SystemExit):
+        main(["pool", "--help"])
+    told = capsys.readouterr().out
+    assert all(kind in told for kind in KINDS)
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """A `compare` that fails the test where it is called."""
+
+    def compare(asked):
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr("procurl.experiments.compare.compare", compare)
+
+
+TRAIN = ["train", "pointmass-s", "--strategy", "iid"]
+
+
+@pytest.mark.parametrize(
+    ("render", "message"),
+    [
+        ("a.png", "--render must be a file that ends in .gif, got {}"),
+        ("folder.gif", "--render must be a file, got {}: it is a directory"),
+        ("file/a.gif", "--render {} cannot be written: its folder cannot be made (File exists)"),
+    ],
+)
+def test_a_picture_that_cannot_be_written_is_refused_before_training(
+    render, message, tmp_path, untrained, capsys
+):
+    (tmp_path / "folder.gif").mkdir()
+    (tmp_path / "file").touch()
+    path = tmp_path / render
+    assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 2
+    assert capsys.readouterr().err == f"procurl train: {message.format(path)}\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_picture_in_a_folder_without_permission_is_refused_before_training(
+    tmp_path, untrained, capsys, monkeypatch
+):
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # for root, all is writable
+    path = tmp_path / "a.gif"
+    assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 2
+    assert (
+        f"--render {path} cannot be written: no permission in its folder" in capsys.readouterr().err
+    )
+
+
+def test_the_folder_of_a_picture_is_made_and_drawing_says_how_far_it_is(
+    tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "new" / "folder" / "a.gif"
+
+    def render(out, picture):
+        assert picture.parent.is_dir()
+        logging.getLogger("procurl.envs.rendering.playback").info("drawing frame 10 of 20")
+
+    monkeypatch.setattr("procurl.experiments.compare.compare", lambda asked: "table")
+    monkeypatch.setattr("procurl.experiments.compare.render", render)
+    assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 0
+    assert capsys.readouterr().err == "drawing frame 10 of 20\n"
+    assert not logging.getLogger("procurl.envs.rendering.playback").handlers
+
+
+@pytest.mark.parametrize("command", [TRAIN, ["compare", "pointmass-s"], ["paper", "all"]])
+@pytest.mark.parametrize("inside", ["", "deeper"])
+def test_a_file_in_place_of_the_directory_is_told(command, inside, tmp_path, untrained, capsys):
+    file = tmp_path / "file"
+    file.touch()
+    assert main([*command, "--out", str(file / inside)]) == 2
+    error = capsys.readouterr().err
+    assert f"--out must be a directory, got {file / inside}: {file} is a file" in error
+
+
+@pytest.mark.parametrize("env", ["pointmass-s", "basickarel"])
+def test_a_directory_in_place_of_a_pool_is_told(env, tmp_path, capsys):
+    out = str(tmp_path / "out")
+    assert main(["compare", env, "--pool", str(tmp_path), "--out", out]) == 2
+    assert f"{tmp_path} is a directory: a pool is read from a CSV file" in capsys.readouterr().err
+
+
+def test_kill_ends_a_command_as_ctrl_c_does(monkeypatch, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(cli, "_envs", lambda _: signal.raise_signal(signal.SIGTERM))
+    assert main(["envs"]) == 130
+    assert "the same command goes on from here" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is before

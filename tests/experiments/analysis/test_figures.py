@@ -1,0 +1,113 @@
+"""Figures are written as PNG and SVG and say what they show."""
+
+import numpy as np
+import pytest
+
+from procurl.envs import make_pool
+from procurl.experiments.analysis.curriculum_figures import (
+    draw_curriculum,
+    draw_pools,
+    typical_pictures,
+)
+from procurl.experiments.analysis.curves import curves
+from procurl.experiments.analysis.figures import (
+    STRATEGY_LINES,
+    Compared,
+    curve_axis,
+    draw_ablation,
+    draw_curves,
+    draw_intervals,
+    lines_of,
+    mean_curve,
+)
+from procurl.experiments.analysis.statistics import Interval
+from procurl.experiments.analysis.trends import features_of, trends
+from procurl.strategies import strategy_names
+from tests.experiments.synthetic import synthetic_results
+
+
+@pytest.fixture(scope="module")
+def results():
+    labels = ("procurl-val", "procurl-env", "iid", "procurl-val:beta=10")
+    return synthetic_results(labels, seeds=3, steps=200_000)
+
+
+def written(path):
+    """The SVG's text, once the PNG is known to be one."""
+    assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    return path.with_suffix(".svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("x", ["train", "env", "seconds"])
+def test_learning_curves(tmp_path, results, x):
+    draw_curves(curves(results), tmp_path / "curves", "pointmass-s", x=x)
+    text = written(tmp_path / "curves")
+    for label in results.labels:
+        assert label in text
+    assert "mean return over the pool" in text
+
+
+def test_figures_are_the_same_bytes_every_time(tmp_path, results):
+    for name in ("a", "b"):
+        draw_curves(curves(results), tmp_path / name, "pointmass-s")
+    assert written(tmp_path / "a") == written(tmp_path / "b")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_an_unknown_axis_is_named(tmp_path, results):
+    with pytest.raises(ValueError, match="x must be one of train, env, seconds"):
+        draw_curves(curves(results), tmp_path / "curves", x="steps")
+
+
+def test_curves_are_smoothed_means_with_standard_errors(results):
+    curve = curves(results)[0]
+    mean, error = mean_curve(curve)
+    middle = curve.performance[:, 2:7].mean(axis=1)  # five evaluations around the fifth
+    assert mean[4] == pytest.approx(middle.mean())
+    assert error[4] == pytest.approx(middle.std(ddof=1) / np.sqrt(3))
+    assert curve_axis(curve, "env") == pytest.approx(curve.steps / 1e6)
+
+
+def test_a_lone_run_and_a_run_that_is_not_done_can_be_drawn(tmp_path, results):
+    curve = curves(results)[0]
+    half = curve.performance.copy()
+    half[:, 4:] = np.nan
+    alone = curve._replace(seeds=curve.seeds[:1], performance=half[:1], label="<b>&")
+    draw_curves([alone], tmp_path / "curves")
+    assert "&lt;b&gt;&amp;" in written(tmp_path / "curves")
+
+
+def test_every_strategy_has_a_line_of_its_own():
+    assert set(strategy_names()) <= set(STRATEGY_LINES)
+    assert len(set(STRATEGY_LINES.values())) == len(STRATEGY_LINES)
+    others = [f"procurl-val:beta={beta}" for beta in range(20)]
+    lines = lines_of(["procurl-val", *others])
+    assert len({lines[label] for label in ["procurl-val", *others]}) == 21
+
+
+def test_intervals_and_ablations(tmp_path):
+    ours, theirs = Interval(0.6, 0.05, 100), Interval(0.7, 0.2, 20)
+    rows = [
+        Compared("procurl-val", ours, theirs),
+        Compared("procurl-out", ours, None),
+        Compared("iid", None, Interval(0.3, float("nan"), 20)),
+    ]
+    draw_intervals({"at 1M": rows, "at 2M": rows}, tmp_path / "intervals", "mean return")
+    assert "procurl-out" in written(tmp_path / "intervals")
+    draw_ablation({"at 1M": [(10.0, rows[0]), (20.0, rows[1])]}, tmp_path / "ablation", "β")
+    assert "the paper" in written(tmp_path / "ablation")
+
+
+def test_curriculum_with_pictures(tmp_path, results):
+    features, found = features_of(results.pool), trends(results)
+    pictures = typical_pictures(found, features, results.env, results.pool, [50_000, 150_000])
+    draw_curriculum(found, features, tmp_path / "curriculum", pictures)
+    text = written(tmp_path / "curriculum")
+    for expected in ("|gate position|", "gate width", "friction", "played at 0.15M"):
+        assert expected in text
+
+
+def test_pools(tmp_path):
+    pools = {"uniform": make_pool("pointmass-s"), "harder": make_pool("pointmass-s", "hard")}
+    draw_pools(pools, tmp_path / "pools")
+    assert "harder: 100 tasks" in written(tmp_path / "pools")

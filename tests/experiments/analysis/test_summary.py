@@ -1,0 +1,52 @@
+"""What the terminal shows at the end of a comparison, and the rows of its export."""
+
+import io
+
+from procurl.experiments.analysis.summary import curves, draw_curves, table
+from procurl.records.export import Row, write_csv
+
+
+def row(strategy="iid", seed=0, step=100, performance=0.5, setting="", test=None):
+    return Row(
+        "pointmass-s", strategy, setting, "jax", seed, step, performance, test, step, 2 * step, 1.5
+    )
+
+
+def rows():
+    return [
+        row(strategy, seed, step, performance=0.1 * seed + step / 1e6)
+        for strategy in ("procurl-val", "iid")
+        for seed in range(4)
+        for step in (100_000, 200_000, 400_000)
+    ]
+
+
+def test_the_table_shows_steps_that_were_evaluated():
+    lines = table(curves(rows())).splitlines()
+    assert [" ".join(line.split()) for line in lines[:2]] == [
+        "strategy runs at 0.1M at 0.2M at 0.4M env steps seconds",
+        "procurl-val 4 0.25 ± 0.21 0.35 ± 0.21 0.55 ± 0.21 0.8M 2",
+    ]
+
+
+def test_the_table_has_a_gap_where_a_contender_is_not_there_yet():
+    short = [row("easy", step=100_000)]
+    assert table(curves([*rows(), *short])).splitlines()[3].count("–") == 2
+
+
+def test_the_picture_is_a_png_with_an_svg_beside_it(tmp_path):
+    draw_curves(curves(rows()), tmp_path / "curves.png", "pointmass-s")
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
+
+
+def test_csv_has_the_columns_of_the_contract():
+    file = io.StringIO()
+    write_csv([row(test=0.25), row(setting="beta=1,floor=0.1")], file)
+    lines = file.getvalue().splitlines()
+    assert lines[0] == (
+        "env,strategy,setting,engine,seed,step,performance,test_performance,train_steps,"
+        "env_steps,seconds"
+    )
+    assert lines[1] == "pointmass-s,iid,,jax,0,100,0.5,0.25,100,200,1.5"
+    assert lines[2] == 'pointmass-s,iid,"beta=1,floor=0.1",jax,0,100,0.5,,100,200,1.5'

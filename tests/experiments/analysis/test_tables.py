@@ -1,0 +1,166 @@
+"""Tables of contenders: what they hold, and their three forms."""
+
+import csv
+import io
+import math
+
+import pytest
+
+from procurl.experiments.analysis.curves import curves, curves_of_rows
+from procurl.experiments.analysis.tables import (
+    Table,
+    as_csv,
+    as_markdown,
+    as_text,
+    final_table,
+    numbers_table,
+    short,
+    standings,
+    terminal_table,
+    with_test,
+)
+from procurl.records.export import Row
+from tests.experiments.synthetic import synthetic_results
+
+
+def rows_of(strategy, finals, half=0.0):
+    """Runs that are at `half` at 50k steps and at their final value at 100k."""
+    return [
+        Row("pointmass-s", strategy, "", "jax", seed, step, value, None, step, 3 * step, 2.0)
+        for seed, final in enumerate(finals)
+        for step, value in ((50_000, half), (100_000, final))
+    ]
+
+
+def on_a_test_pool(rows):
+    """The same runs, each worse by 0.1 there."""
+    return [row._replace(test_performance=row.performance - 0.1) for row in rows]
+
+
+def shown(table, row=0):
+    """The cells of a row by their heads."""
+    return dict(zip(table.head, table.rows[row], strict=True))
+
+
+def found():
+    return curves_of_rows([*rows_of("plr", [0.8, 0.8, 0.4, 0.4]), *rows_of("iid", [0.4] * 4)])
+
+
+def test_standings_by_hand():
+    plr, iid = standings(found())
+    assert plr.steps == (50_000, 100_000)
+    assert plr.performance[1].mean == pytest.approx(0.6)
+    assert plr.performance[1].half_width == pytest.approx(3.182446 * 0.230940 / 2, abs=1e-5)
+    assert plr.iqm.value == pytest.approx(0.6)
+    assert plr.improvement is not None
+    assert plr.improvement.value == pytest.approx(0.75)  # two wins, two ties of four
+    assert iid.improvement is None
+    assert plr.area.mean == pytest.approx(0.3)
+    assert plr.reached == (0.3, 4, 4, 100_000)
+    assert plr.env_steps.mean == 300_000
+
+
+def test_no_baseline_no_comparison():
+    assert standings(found(), baseline="easy")[0].improvement is None
+
+
+def test_steps_and_threshold_can_be_given():
+    plr = standings(found(), steps=[100_000], threshold=0.7)[0]
+    assert plr.steps == (100_000,)
+    assert plr.reached == (0.7, 4, 2, math.inf)
+
+
+def test_the_final_table_says_how_many_runs_never_got_there():
+    table = final_table(standings(found(), threshold=0.7))
+    plr = dict(zip(table.head, table.rows[0], strict=True))
+    assert plr["runs that reach 0.7"] == "2 of 4"
+    assert plr["median steps to it"] == "> 0.1M"
+    assert plr["P(better than iid)"].startswith("0.75 [")
+
+
+def test_the_numbers_are_read_back_as_numbers():
+    table = numbers_table(standings(found()))
+    read = list(csv.DictReader(io.StringIO(as_csv(table))))
+    assert float(read[0]["mean_100000"]) == pytest.approx(0.6)
+    assert float(read[0]["improvement"]) == pytest.approx(0.75)
+    assert read[1]["improvement"] == ""
+    assert read[0]["median_steps_to_reach"] == "100000"
+
+
+def test_one_run_has_no_interval_and_is_not_compared():
+    rows = standings(curves_of_rows([*rows_of("plr", [0.8]), *rows_of("iid", [0.4])]))
+    plr = shown(final_table(rows))
+    assert plr["IQM at 0.1M"] == plr["at 0.1M"] == "0.80"
+    assert plr["P(better than iid)"] == "–"
+    assert "[" not in as_markdown(final_table(rows))
+    numbers = shown(numbers_table(rows))
+    assert numbers["iqm"] == "0.8"
+    for name in ("iqm_low", "iqm_high", "improvement", "improvement_low", "ci95_100000"):
+        assert numbers[name] == ""
+
+
+def test_a_single_run_of_the_baseline_is_not_compared_with_several():
+    rows = standings(curves_of_rows([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
+    assert rows[0].improvement is None
+    assert shown(final_table(rows))["IQM at 0.1M"] == "0.70 [0.60, 0.80]"
+
+
+@pytest.mark.parametrize("final", [0.0, -3.0])
+def test_there_is_no_threshold_where_no_mean_is_above_0(final):
+    rows = standings(curves_of_rows(rows_of("plr", [final] * 2, half=final)))
+    plr = shown(final_table(rows))
+    assert plr["runs that reach a threshold"] == plr["median steps to it"] == "–"
+    numbers = shown(numbers_table(rows))
+    for name in ("threshold", "reached", "median_steps_to_reach"):
+        assert numbers[name] == ""
+
+
+def test_a_test_pool_has_a_column_in_every_table():
+    both = curves_of_rows(on_a_test_pool([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
+    rows = with_test(standings(both), both)
+    assert shown(final_table(rows))["test at 0.1M"] == "0.60 ± 1.27"
+    assert shown(final_table(rows), 1)["test at 0.1M"] == "0.30"
+    assert shown(terminal_table(both))["test at 0.1M"] == "0.60 ± 1.27"
+    numbers = shown(numbers_table(rows))
+    assert numbers["test_100000"] == "0.6"
+    assert numbers["test_ci95_100000"] == "1.27062"  # t(1) = 12.7062, SE = 0.1
+    assert numbers["test_runs_100000"] == "2"
+
+
+def test_without_a_test_pool_no_table_speaks_of_it():
+    rows = with_test(standings(found()), found())
+    for table in (final_table(rows), numbers_table(rows), terminal_table(found())):
+        assert not any("test" in head for head in table.head)
+
+
+def test_nothing_measured_yet_is_said():
+    with pytest.raises(ValueError, match="no evaluation yet"):
+        standings([])
+    with pytest.raises(ValueError, match="no evaluation yet"):
+        terminal_table([])
+
+
+def test_text_is_aligned():
+    table = Table(("strategy", "runs"), (("a", "10"), ("procurl-val", "8")))
+    assert as_text(table) == "strategy     runs\na              10\nprocurl-val     8"
+
+
+def test_a_bar_in_a_cell_does_not_break_markdown():
+    assert as_markdown(Table(("a", "b"), (("x|y", "1"),))) == (
+        "| a | b |\n| --- | ---: |\n| x\\|y | 1 |\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(250_000, "0.25M"), (1_500, "1.5k"), (17_400_000, "17.4M"), (12, "12"), (math.nan, "–")],
+)
+def test_short_numbers(number, text):
+    assert short(number) == text
+
+
+def test_all_strategies_of_a_sweep():
+    results = synthetic_results(seeds=3)
+    table = final_table(standings(curves(results)))
+    assert [row[0] for row in table.rows] == list(results.labels)
+    assert all(len(row) == len(table.head) for row in table.rows)

@@ -1,0 +1,107 @@
+"""The paper's claims: when they hold, when they do not, and when nobody can tell."""
+
+import numpy as np
+import pytest
+
+from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.paper.claims import (
+    BASELINES,
+    CLAIMS,
+    NotRun,
+    best_or_tied,
+    better,
+    check_claims,
+    fails,
+    flat,
+    matches_all,
+    not_worse,
+)
+from procurl.experiments.paper.comparison import ABLATIONS
+
+STEP = 1_000_000
+
+
+def found(**means):
+    """Curves of 20 runs around these means, by strategy with _ for -."""
+    made = {}
+    for name, mean in means.items():
+        label = name.replace("_", "-")
+        values = mean + np.linspace(-0.05, 0.05, 20)[:, None]
+        made[label] = Curve(label, np.arange(20), np.array([STEP]), *[values] * 4)
+    return made
+
+
+def with_values(which, means):
+    rows = ABLATIONS[which].rows("pointmass-s")
+    plain = found(procurl_val=0.5)["procurl-val"]
+    return {
+        row.contender: plain._replace(label=row.contender, performance=plain.performance + shift)
+        for row, shift in zip(rows, means, strict=True)
+    }
+
+
+@pytest.mark.parametrize(("val", "holds"), [(0.7, True), (0.5, None), (0.3, False)])
+def test_better(val, holds):
+    checked = better("procurl-val", "iid")(found(procurl_val=val, iid=0.5), STEP)
+    assert checked.holds is holds
+    assert f"procurl-val {val:.2f} ±" in checked.evidence
+    assert "P(better)" in checked.evidence
+
+
+@pytest.mark.parametrize(("val", "holds"), [(0.7, True), (0.5, True), (0.3, False)])
+def test_not_worse(val, holds):
+    checked = not_worse("procurl-val", "iid")(found(procurl_val=val, iid=0.5), STEP)
+    assert checked.holds is holds
+
+
+def test_single_runs_decide_nothing():
+    many = with_values("gamma", [0.0] * 5) | found(
+        **{name.replace("-", "_"): 0.5 for name in BASELINES}
+    )
+    one = {
+        name: curve._replace(seeds=curve.seeds[:1], performance=curve.performance[:1])
+        for name, curve in many.items()
+    }
+    for check in (
+        not_worse("procurl-val", "iid"),
+        matches_all("procurl-val"),
+        best_or_tied("gamma", "pointmass-s"),
+    ):
+        assert check(many, STEP).holds is True
+        assert check(one, STEP).holds is None
+
+
+@pytest.mark.parametrize(("mean", "holds"), [(0.01, True), (0.095, False), (0.5, False)])
+def test_fails(mean, holds):
+    assert fails("hard")(found(hard=mean), STEP).holds is holds
+
+
+@pytest.mark.parametrize(("plr", "holds"), [(0.5, True), (0.62, False)])
+def test_matching_all_allows_no_better_baseline(plr, holds):
+    others = dict.fromkeys((name.replace("-", "_") for name in BASELINES), 0.3)
+    checked = matches_all("procurl-val")(found(procurl_val=0.5, **(others | {"plr": plr})), STEP)
+    assert checked.holds is holds
+    assert "better than iid with P 1.00" in checked.evidence
+
+
+def test_best_or_tied_allows_equals_and_worse_ones():
+    check = best_or_tied("gamma", "pointmass-s")
+    assert check(with_values("gamma", [-0.3, 0, 0, 0, -0.2]), STEP).holds
+    worse = check(with_values("gamma", [0, 0.3, 0, 0, 0]), STEP)
+    assert worse.holds is False
+    assert "γ2/γ1 = 0.8 better with P 1.00" in worse.evidence
+
+
+def test_flat_is_within_a_tenth():
+    check = flat("noise", "pointmass-s")
+    assert check(with_values("noise", [0, 0.09, -0.09, 0, 0]), STEP).holds
+    assert not check(with_values("noise", [0, 0, 0, 0, -0.12]), STEP).holds
+
+
+def test_what_was_not_run_cannot_be_told():
+    with pytest.raises(NotRun, match="iid at 1M steps"):
+        better("procurl-val", "iid")(found(procurl_val=0.5), STEP)
+    with pytest.raises(NotRun, match="hard at 2M steps"):
+        fails("hard")(found(hard=0.0), 2 * STEP)
+    assert set(check_claims({}).values()) == {None}
+    assert len(CLAIMS) == 21

@@ -1,0 +1,89 @@
+"""The committed records: what they must hold, the paper's claims over them, and their pages."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from procurl.experiments.paper.claims import CLAIMS, check_claims
+from procurl.experiments.paper.comparison import (
+    CURVE_ROWS,
+    METRICS_ROWS,
+    agrees,
+    compare_rows,
+    plain_rows,
+)
+from procurl.experiments.paper.paper import run
+from procurl.experiments.paper.records import names_recorded, read_records
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+RECORDS = RESULTS / "records"
+# What the paper says and more seeds do not bear out.
+FALLEN = {"noise-pointmass-s", "gamma-basickarel"}
+# Whose mean on pointmass-s is not the paper's; the page tells the experiment that explains it.
+EXPLAINED = {"spdl"}
+
+
+@pytest.fixture(scope="module")
+def records():
+    return {name: read_records(RECORDS / name) for name in names_recorded(RECORDS)}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_the_paper_claims(name, records):
+    checked = check_claims(records)[name]
+    assert checked is not None, "its runs are not recorded"
+    assert checked.holds is (name not in FALLEN), checked.evidence
+
+
+@pytest.mark.parametrize("name", sorted(FALLEN))
+def test_the_page_says_plainly_which_claims_fall(name):
+    table = (RESULTS / "claims" / "table.csv").read_text(encoding="utf-8")
+    (line,) = (line for line in table.splitlines() if line.startswith(CLAIMS[name].text))
+    assert ",no," in line
+
+
+def test_means_on_pointmass_are_the_papers_or_explained(records):
+    rows = plain_rows(METRICS_ROWS)
+    pairs = compare_rows(records["pointmass-s"].curves, rows, "metrics", "pointmass-s", 1_000_000)
+    assert {pair.label for pair in pairs if agrees(pair) is False} == EXPLAINED
+    notes = (RESULTS / "metrics-pointmass-s" / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in notes for name in EXPLAINED)
+
+
+@pytest.mark.parametrize(
+    ("name", "contenders", "seeds"),
+    [
+        ("pointmass-s", METRICS_ROWS, 100),
+        ("pointmass-s-hard", ("procurl-val", "procurl-out", "iid"), 100),
+        ("pointmass-d", CURVE_ROWS, 100),
+        ("basickarel", METRICS_ROWS, 20),
+        ("ballcatching", ("procurl-env", "procurl-val", "procurl-out", "iid"), 10),
+        ("ballcatching-val", ("procurl-val:v_min=16,v_max=42",), 10),
+        ("ballcatching-out", ("procurl-out:v_min=26,v_max=60",), 10),
+        ("antgoal", ("iid", "procurl-env", "procurl-val"), 5),
+        ("antgoal", ("procurl-out",), 2),
+    ],
+)
+def test_enough_seeds_came_to_the_end(name, contenders, seeds, records):
+    found = records[name]
+    finished = Counter({label: len(found.finished(label)) for label in contenders})
+    assert min(finished.values()) >= seeds, finished
+
+
+@pytest.mark.parametrize("name", ["procurl-env", "procurl-val", "procurl-out"])
+def test_a_curriculum_teaches_ants_sooner(name, records):
+    curves = records["antgoal"].curves
+    for step in (1_750_000, 2_000_000, 2_500_000, 3_000_000, 3_500_000):
+        assert curves[name].at(step).min() > curves["iid"].at(step).max(), step
+
+
+def test_records_are_small_enough_to_be_committed():
+    assert sum(path.stat().st_size for path in RECORDS.rglob("*") if path.is_file()) < 20e6
+
+
+@pytest.mark.parametrize("name", ["claims", "metrics-pointmass-s", "hard-pointmass-s"])
+def test_pages_are_made_from_the_records(name, tmp_path):
+    run([name], out=tmp_path, from_records=[RECORDS])
+    made = (tmp_path / name / "table.csv").read_text(encoding="utf-8")
+    assert made == (RESULTS / name / "table.csv").read_text(encoding="utf-8")

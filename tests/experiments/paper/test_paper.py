@@ -1,0 +1,395 @@
+"""Every entry of the paper by name, made from records, and trained where nothing is recorded."""
+
+import csv
+import dataclasses
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from procurl.cli import main
+from procurl.envs import environment_names
+from procurl.experiments.analysis import figures
+from procurl.experiments.analysis.recorded import join_records, recorded_of
+from procurl.experiments.paper import pages as paper_pages
+from procurl.experiments.paper import runs as paper_runs
+from procurl.experiments.paper.entries import (
+    ENTRIES,
+    HARD,
+    KAREL,
+    POINT_MASS,
+    entries_named,
+    needed,
+)
+from procurl.experiments.paper.estimates import RATES, duration, estimate, teacher_steps
+from procurl.experiments.paper.pages import _cost_table, curves_page
+from procurl.experiments.paper.paper import Options, list_names, run
+from procurl.experiments.paper.records import read_records, write_records
+from procurl.experiments.presets import paper_strategy
+from procurl.ppo.learning.settings import PPOSettings
+from procurl.records.experiment import Contender
+from procurl.records.results import RunId
+from tests.experiments.synthetic import synthetic_results
+
+
+def recorded(folder, sweep, contenders, seeds=3, picks=300):
+    every = sweep.steps // 8
+    results = synthetic_results(
+        contenders, seeds, sweep.env, sweep.steps, every, sweep.kind, sweep.tested, picks
+    )
+    facts = {"command": "procurl paper", "width": 2, "device": "cpu", "machine": {"processor": "?"}}
+    results = dataclasses.replace(results, engine=sweep.engine, facts=facts)
+    write_records(recorded_of(results), folder / sweep.name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_figures():
+    """Pictures of a few pixels, which are drawn in a fraction of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "DPI", 30)
+        yield
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    """Records of everything but one environment."""
+    folder = tmp_path_factory.mktemp("records")
+    for sweep, contenders in needed(ENTRIES.values()).items():
+        if sweep.env != "antgoal":
+            recorded(folder, sweep, contenders, picks=600 if sweep is KAREL else 300)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(records, tmp_path_factory):
+    """(folder, what was printed) of all entries at once."""
+    out = tmp_path_factory.mktemp("paper")
+    return out, run([], out=out, from_records=[records])
+
+
+WITHOUT_RECORDS = ("curves-antgoal",)
+
+
+class TestRegistry:
+    def test_the_paper_is_whole(self):
+        sources = {entry.source for entry in ENTRIES.values()}
+        assert {f"Figure {i}" for i in range(1, 13)} <= sources
+        assert {"Theorem 1", "Theorem 2"} <= sources
+
+    def test_every_contender_is_a_strategy_with_settings_that_exist(self):
+        for sweep, contenders in needed(ENTRIES.values()).items():
+            assert sweep.env in environment_names()
+            for text in contenders:
+                contender = Contender.parse(text)
+                paper_strategy(sweep.env, contender.strategy, **contender.settings()).check()
+
+    def test_settings_of_ppo_exist(self):
+        names = {field.name for field in dataclasses.fields(PPOSettings)}
+        assert HARD.ppo == ("ent_coef=0.002",)
+        assert {setting.partition("=")[0] for setting in HARD.ppo} <= names
+
+    def test_entries_share_their_runs(self):
+        wanted = needed(entries_named(["metrics-pointmass-s", "ablation-beta-pointmass-s"]))
+        assert list(wanted) == [POINT_MASS]
+        assert len(wanted[POINT_MASS]) == 12 + 4  # procurl-val is in both
+
+    def test_a_wrong_name_suggests_the_right_one(self):
+        with pytest.raises(ValueError, match="Did you mean 'metrics-pointmass-s'"):
+            entries_named(["metrics-pointmas-s"])
+
+    def test_the_beginning_of_names_is_answered_with_them(self):
+        with pytest.raises(ValueError, match="begin with it: theorem-1, theorem-2. `procurl"):
+            entries_named(["theorem"])
+
+    def test_all_is_everything(self):
+        assert [entry.name for entry in entries_named(["all"])] == list(ENTRIES)
+
+
+class TestList:
+    def test_every_name_with_its_needs(self):
+        text = list_names()
+        for name in ENTRIES:
+            assert f"\n{name} " in text
+        line = next(line for line in text.splitlines() if line.startswith("metrics-pointmass-s"))
+        assert "12 × 20 × 1M" in line
+        assert "12 × 100 × 1M" in list_names(seeds=100)
+
+    def test_estimates_by_hand(self):
+        rate = RATES["pointmass-s", "jax"].training
+        assert estimate([(POINT_MASS, ["iid"], 4)], cores=2) == pytest.approx(4e6 / rate / 2)
+        assert math.isnan(estimate([(dataclasses.replace(HARD, engine="sb3"), ["iid"], 1)]))
+
+    def test_teachers_take_the_steps_that_the_paper_counted(self):
+        assert teacher_steps(POINT_MASS, "iid") == 0
+        assert teacher_steps(POINT_MASS, "procurl-env") == pytest.approx(16.4e6)
+        assert teacher_steps(KAREL, "procurl-env-2") == pytest.approx(2 * 1.4e6)
+        dense = dataclasses.replace(POINT_MASS, env="pointmass-d")
+        assert teacher_steps(dense, "procurl-env") == pytest.approx(1e6 / 5120 * 20 * 100 * 100)
+        assert teacher_steps(dense, "procurl-env-4") == pytest.approx(3e6)
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [(30, "30 seconds"), (120, "2.0 minutes"), (7200, "2.0 hours"), (86_400 * 20, "20 days")],
+    )
+    def test_durations(self, seconds, text):
+        assert duration(seconds) == text
+
+
+class TestFromRecords:
+    @pytest.mark.parametrize("name", [name for name in ENTRIES if name not in WITHOUT_RECORDS])
+    def test_every_entry_has_a_page_whose_files_exist(self, made, name):
+        out, _ = made
+        page = (out / name / "README.md").read_text(encoding="utf-8")
+        assert page.startswith(f"# {ENTRIES[name].title}\n\n")
+        pictures = [part.partition(")")[0] for part in page.split("](")[1:]]
+        for picture in pictures:
+            assert (out / name / picture).exists()
+        if ENTRIES[name].needs:
+            assert "Ours: " in page
+            assert "Trained by\n\n    procurl paper\n" in page
+
+    def test_what_has_no_records_is_said(self, made):
+        _, text = made
+        for name in WITHOUT_RECORDS:
+            assert f"no records of {name.removeprefix('curves-')}" in text
+
+    def test_the_overview_links_every_page(self, made):
+        out, _ = made
+        overview = (out / "README.md").read_text(encoding="utf-8")
+        assert "[theorem-1](theorem-1/README.md)" in overview
+        assert "](curves-antgoal/README.md)" not in overview
+
+    def test_ours_stand_beside_theirs(self, made):
+        out, _ = made
+        with open(out / "metrics-pointmass-s" / "table.csv", encoding="utf-8") as file:
+            rows = {row[0]: row for row in csv.reader(file)}
+        assert rows["procurl-val"][:3] == ["procurl-val", "3", "20"]
+        assert rows["procurl-val"][-2] == "0.71 ± 0.18"
+        assert rows["procurl-out"][-2] == "–"
+
+    def test_the_theorems_hold(self, made):
+        out, _ = made
+        with open(out / "theorem-1" / "table.csv", encoding="utf-8") as file:
+            rows = list(csv.reader(file))[1:]
+        assert all(float(row[-1]) < 1e-12 for row in rows)
+        assert [float(row[2]) for row in rows] == pytest.approx([0.2, 0.3, 0.4, 0.5])
+
+    def test_our_settings_are_the_papers(self, made):
+        _, text = made
+        assert "65 of 65 settings are the paper's." in text
+        assert "85 of 85 settings are the paper's." in text
+
+    def test_claims_are_made_of_what_there_is(self, made, tmp_path):
+        _, text = made
+        assert "of 21 claims that could be checked hold." in text
+        recorded(tmp_path / "records", HARD, ["procurl-val", "iid"])
+        alone = run(["claims"], out=tmp_path, from_records=[tmp_path / "records"])
+        assert "of 1 claims" in alone
+
+    def test_curves_are_compared_as_far_as_all_runs_have_got(self, tmp_path):
+        results = synthetic_results(("procurl-val", "iid"), seeds=3)
+        late = RunId("iid", "", 1)
+        some = [m for m in results.evaluations[late] if m.step <= 600_000]
+        results = dataclasses.replace(results, evaluations={**results.evaluations, late: some})
+        made = curves_page({"pointmass-s": recorded_of(results)}, tmp_path)
+        assert made.verdict.startswith(
+            "Highest at 0.6M, as far as all runs have got of 1M: procurl-val with 0."
+        )
+        assert "| at 0.6M |" in made.body
+        assert "at 1M" not in made.body
+        assert "–" not in made.body.partition("| procurl-val |")[2].partition("\n")[0]
+
+    def test_a_curve_ends_where_its_first_run_does(self, tmp_path, monkeypatch):
+        drawn = {}
+        monkeypatch.setattr(
+            paper_pages, "draw_curves", lambda found, path, *_, **__: drawn.update({path: found})
+        )
+        results = synthetic_results(("procurl-val", "iid"), seeds=3)
+        late = RunId("iid", "", 1)
+        some = [m for m in results.evaluations[late] if m.step <= 600_000]
+        results = dataclasses.replace(results, evaluations={**results.evaluations, late: some})
+        curves_page({"pointmass-s": recorded_of(results)}, tmp_path)
+        assert len(drawn) == 3
+        for found in drawn.values():
+            assert [(c.label, c.steps[-1]) for c in found] == [
+                ("procurl-val", 1_000_000),
+                ("iid", 600_000),
+            ]
+
+    def test_a_run_that_never_measured_anything_leaves_a_page_all_the_same(self, tmp_path):
+        results = synthetic_results(("procurl-val", "iid"), seeds=1)
+        lost = RunId("procurl-val", "", 0)
+        nothing = [m._replace(performance=math.nan) for m in results.evaluations[lost]]
+        results = dataclasses.replace(results, evaluations={**results.evaluations, lost: nothing})
+        made = curves_page({"pointmass-s": recorded_of(results)}, tmp_path)
+        assert made.verdict.startswith("Highest at 25k, as far as all runs have got of 1M: iid")
+
+    def test_records_that_a_named_entry_lacks_are_an_error(self, records, tmp_path):
+        with pytest.raises(ValueError, match="curves-antgoal needs records of antgoal"):
+            run(["curves-antgoal"], out=tmp_path, from_records=[records])
+
+    def test_a_folder_without_records_is_an_error(self, tmp_path):
+        with pytest.raises(ValueError, match="nowhere holds no records"):
+            run([], out=tmp_path, from_records=[tmp_path / "nowhere"])
+
+    def test_the_overview_keeps_what_was_made_before(self, tmp_path):
+        for name in ("theorem-1", "theorem-2"):
+            run([name], out=tmp_path)
+        overview = (tmp_path / "README.md").read_text(encoding="utf-8")
+        for number in (1, 2):
+            link = f"[theorem-{number}](theorem-{number}/README.md)"
+            assert f"| {link} | Theorem {number} | Theorem and enumeration are" in overview
+
+    def test_some_strategies_may_be_missing(self, tmp_path):
+        recorded(tmp_path / "records", POINT_MASS, ["procurl-val", "iid"])
+        names = ["curves-pointmass-s", "metrics-pointmass-s", "test-pointmass-s"]
+        text = run(names, out=tmp_path, from_records=[tmp_path / "records"])
+        assert "At 1M steps" in text
+        assert "(2 strategies)" in text
+        page = (tmp_path / names[0] / "README.md").read_text(encoding="utf-8")
+        assert "| procurl-val |" in page
+        assert "| space |" not in page
+
+    def test_what_was_written_by_hand_stays_on_the_pages(self, tmp_path):
+        (tmp_path / "theorem-1").mkdir()
+        (tmp_path / "theorem-1" / "notes.md").write_text("It holds.", encoding="utf-8")
+        (tmp_path / "notes.md").write_text("All hold.", encoding="utf-8")
+        for _ in range(2):
+            run(["theorem-1"], out=tmp_path)
+        assert (tmp_path / "theorem-1" / "README.md").read_text("utf-8").count("It holds.\n") == 1
+        assert (tmp_path / "README.md").read_text("utf-8").endswith("\n\nAll hold.\n")
+
+    def test_a_run_has_its_share_of_the_time_of_its_own_batch(self):
+        parts = [
+            recorded_of(dataclasses.replace(synthetic_results([name], 2), facts={"width": width}))
+            for name, width in (("iid", 2), ("procurl-val", 4))
+        ]
+        table = _cost_table(join_records(parts), 1_000_000)
+        seconds = {row[0]: row[3] for row in table.rows}
+        assert (seconds["iid"], seconds["procurl-val"]) == ("10", "5")
+
+
+class TestTraining:
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        """What is asked of the runner, which answers with synthetic results."""
+        asked = []
+
+        def trained(sweep, contenders, out, options):
+            asked.append((sweep, contenders, options))
+            steps = options.steps or sweep.steps
+            return synthetic_results(
+                contenders, options.seeds or 2, sweep.env, steps, 25_000, sweep.kind, sweep.tested
+            )
+
+        monkeypatch.setattr(paper_runs, "trained", trained)
+        return asked
+
+    def test_a_sweep_is_trained_once_for_all_entries(self, asked, tmp_path):
+        run(["metrics-pointmass-s", "test-pointmass-s", "theorem-1"], seeds=2, out=tmp_path)
+        assert [sweep for sweep, _, _ in asked] == [POINT_MASS]
+        assert len(asked[0][1]) == 12
+        records = read_records(tmp_path / "records" / "pointmass-s")
+        names = "metrics-pointmass-s test-pointmass-s theorem-1"
+        assert records.results.facts["command"] == f"procurl paper {names} --seeds 2"
+        assert (tmp_path / "test-pointmass-s" / "README.md").exists()
+
+    def test_only_some_strategies(self, asked, tmp_path):
+        options = Options(strategies=["procurl-val", "iid"], steps=100_000)
+        run(["curves-pointmass-d"], seeds=2, out=tmp_path, options=options)
+        assert asked[0][1] == ["procurl-val", "iid"]
+        with pytest.raises(ValueError, match="procurl-argmax leave nothing to run"):
+            run(
+                ["curves-pointmass-d"], out=tmp_path, options=Options(strategies=["procurl-argmax"])
+            )
+        with pytest.raises(ValueError, match="Did you mean 'iid'"):
+            run(["curves-pointmass-d"], out=tmp_path, options=Options(strategies=["idd"]))
+
+    def test_an_environment_that_is_not_installed_is_named(self, asked, tmp_path, monkeypatch):
+        monkeypatch.setattr(paper_runs, "environment_names", lambda: ("pointmass-s",))
+        with pytest.raises(ValueError, match="environment 'antgoal' is not installed"):
+            run(["curves-antgoal"], out=tmp_path)
+        assert not asked
+
+    def test_the_runner_is_asked_for_what_the_entry_needs(self, tmp_path, monkeypatch):
+        from procurl.experiments import compare
+        from procurl.records import store
+
+        asked = []
+        monkeypatch.setattr(compare, "compare", asked.append)
+
+        class Read:
+            def __enter__(self):
+                return SimpleNamespace(results=lambda: synthetic_results(("iid",), 1, kind="hard"))
+
+            def __exit__(self, *_):
+                pass
+
+        monkeypatch.setattr(store, "read_store", lambda _: Read())
+        options = Options(compare={"n_envs": 4, "workers": 2, "eval_every": 50_000})
+        run(["hard-pointmass-s"], seeds=3, out=tmp_path, options=options)
+        (given,) = asked
+        assert given.strategies == ["procurl-val", "procurl-out", "iid"]
+        assert (given.steps, given.seeds, given.n_envs) == (2_000_000, 3, 4)
+        assert (given.engine, given.workers, given.eval_every) == ("jax", 2, 50_000)
+        assert given.ppo == ("ent_coef=0.002",)
+        assert given.pool == str(tmp_path / "pools" / "pointmass-s-hard.csv")
+        assert (tmp_path / "pools" / "pointmass-s-hard.csv").exists()
+
+
+class TestCommand:
+    def test_without_a_name_all_are_listed(self, capsys):
+        assert main(["paper"]) == 0
+        printed = capsys.readouterr().out
+        assert "metrics-pointmass-s" in printed
+        assert "theorem-2" in printed
+
+    def test_a_name_makes_its_page(self, capsys, tmp_path):
+        assert main(["paper", "theorem-1", "--out", str(tmp_path)]) == 0
+        assert (tmp_path / "theorem-1" / "README.md").exists()
+        assert f"pages: {tmp_path / 'README.md'}" in capsys.readouterr().out
+
+    def test_records_are_joined_into_those_of_out(self, capsys, tmp_path):
+        a, b, out = (tmp_path / name for name in ("a", "b", "out"))
+        recorded(out / "records", POINT_MASS, ["iid"])
+        recorded(a, POINT_MASS, ["hard"], seeds=2)
+        recorded(b, HARD, ["procurl-val"])
+        assert main(["paper", "--join-records", str(a), str(b), "--out", str(out)]) == 0
+        printed = capsys.readouterr().out
+        assert "iid, hard" in printed
+        assert "2 to 3" in printed
+        joined = read_records(out / "records" / "pointmass-s").results
+        assert joined.labels == ("iid", "hard")
+        assert read_records(out / "records" / "pointmass-s-hard").results.labels == ("procurl-val",)
+
+    def test_records_that_cannot_be_joined_change_nothing(self, capsys, tmp_path):
+        recorded(tmp_path / "out" / "records", HARD, ["iid"])
+        other = dataclasses.replace(HARD, steps=1_000_000)
+        recorded(tmp_path / "a", POINT_MASS, ["iid"])
+        recorded(tmp_path / "a", other, ["procurl-val"])
+        told = ["--join-records", str(tmp_path / "a"), "--out", str(tmp_path / "out")]
+        assert main(["paper", *told]) == 2
+        assert "steps is 1000000, not 2000000" in capsys.readouterr().err
+        assert [folder.name for folder in (tmp_path / "out" / "records").iterdir()] == [HARD.name]
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["theorem-1", "--join-records", "a"], "--join-records makes no pages"),
+            (["--join-records", "nowhere"], "nowhere holds no records"),
+            (["metrics-pointmas-s"], "Did you mean 'metrics-pointmass-s'?"),
+            (["theorem-1", "--seeds", "0"], "seeds must be an integer of at least 1, got 0"),
+            (["theorem-1", "--steps", "-5"], "steps must be an integer of at least 1, got -5"),
+            (["theorem-1", "--workers", "0"], "workers must be an integer of at least 1, got 0"),
+            (["theorem-1", "--eval-every", "0"], "eval_every must be an integer of at least 1"),
+            (["curves-antgoal", "--engine", "sb3"], "engine must be one of jax, host, got 'sb3'"),
+            (["curves-pointmass-d", "--engine", "host"], "curves-pointmass-d trains in none of"),
+            (["curves-basickarel", "--eval-every", "2000"], "at least the 2048 steps of an update"),
+            (["--from-records", "nowhere"], "nowhere holds no records"),
+        ],
+    )
+    def test_bad_input_is_one_sentence_and_status_2(self, capsys, tmp_path, arguments, sentence):
+        assert main(["paper", *arguments, "--out", str(tmp_path)]) == 2
+        error = capsys.readouterr().err
+        assert sentence in error
+        assert error.count("\n") == 1

@@ -1,0 +1,198 @@
+"""Records as done work: what is trained beside them, what stays, and what is refused."""
+
+import dataclasses
+
+import pytest
+
+from procurl.experiments.analysis import figures
+from procurl.experiments.analysis.recorded import Part, recorded_of
+from procurl.experiments.paper import runs as paper_runs
+from procurl.experiments.paper.entries import POINT_MASS, entries_named
+from procurl.experiments.paper.paper import run
+from procurl.experiments.paper.records import read_records, write_records
+from procurl.experiments.paper.runs import Options, train_missing
+from procurl.experiments.request import ppo_asked
+from procurl.internals.settings import describe
+from tests.experiments.synthetic import synthetic_results
+
+STEPS = 100_000
+TOLD = "procurl paper, here"
+CURVES = "curves-pointmass-d"  # plain runs without a test pool
+ELSEWHERE = {"command": "procurl paper", "machine": {"processor": "elsewhere"}, "device": "gpu"}
+
+
+def some(*strategies, steps=STEPS, **compare):
+    return Options(strategies=strategies, steps=steps, compare=compare)
+
+
+def record(out, *labels, seeds=2, facts=ELSEWHERE, steps=STEPS, **changed):
+    results = synthetic_results(labels, seeds, "pointmass-d", steps, test=False)
+    results = dataclasses.replace(results, facts=facts, **changed)
+    write_records(recorded_of(results), out / "records" / "pointmass-d")
+
+
+def train(out, seeds, options):
+    train_missing(entries_named([CURVES]), out, options._replace(seeds=seeds), TOLD)
+
+
+def read(out):
+    return read_records(out / "records" / "pointmass-d")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The contenders that the runner is asked for; it answers with all that it has ever trained."""
+    asked, held = [], {}
+
+    def trained(sweep, contenders, out, options):
+        asked.append(contenders)
+        held.update(dict.fromkeys(contenders))
+        results = synthetic_results(
+            tuple(held), options.seeds, sweep.env, options.steps, 25_000, test=sweep.tested
+        )
+        return dataclasses.replace(
+            results, facts={"machine": {"processor": "here"}, "device": "cpu"}
+        )
+
+    monkeypatch.setattr(paper_runs, "trained", trained)
+    return asked
+
+
+def test_what_is_recorded_is_not_trained(asked, tmp_path, monkeypatch):
+    record(tmp_path, "iid", "procurl-val", seeds=3)
+    before = read(tmp_path)
+    monkeypatch.setattr(paper_runs, "find_spec", lambda _: None)  # no engine is installed
+    train(tmp_path, 2, some("iid", "procurl-val"))
+    assert asked == []
+    assert read(tmp_path).parts == before.parts
+
+
+def test_only_missing_contenders_are_trained(asked, tmp_path):
+    record(tmp_path, "iid", "hard")
+    before = read(tmp_path)
+    train(tmp_path, 2, some("iid", "procurl-val"))
+    assert asked == [["procurl-val"]]
+    after = read(tmp_path)
+    # In the order of the entry's contenders.
+    assert after.results.labels == ("procurl-val", "iid", "hard")
+    here = {"command": TOLD, "machine": {"processor": "here"}, "device": "cpu"}
+    assert after.parts == [Part(("iid", "hard"), ELSEWHERE), Part(("procurl-val",), here)]
+    for run_id in before.results.runs:
+        assert str(after.results.evaluations[run_id]) == str(before.results.evaluations[run_id])
+    assert len(after.followed(["hard"])) == len(before.followed(["hard"])) == 2
+    assert len(after.followed(["procurl-val"])) == 2
+
+
+def test_contenders_beside_those_of_the_entry_come_last(asked, tmp_path):
+    record(tmp_path, "procurl-val:beta=5", "iid")
+    train(tmp_path, 2, some("procurl-val"))
+    assert read(tmp_path).results.labels == ("procurl-val", "iid", "procurl-val:beta=5")
+
+
+def test_more_seeds_replace_what_was_recorded(asked, tmp_path):
+    record(tmp_path, "iid", "procurl-val", seeds=2)
+    train(tmp_path, 3, some("iid"))
+    assert asked == [["iid"]]
+    after = read(tmp_path)
+    assert after.finished("iid") == {0, 1, 2}
+    assert after.finished("procurl-val") == {0, 1}
+    assert after.facts_of("iid")["command"] == TOLD
+    assert after.facts_of("procurl-val") == ELSEWHERE
+
+
+def test_runs_before_their_last_step_are_not_done(asked, tmp_path):
+    record(tmp_path, "iid", steps=STEPS // 2)
+    found = read(tmp_path)
+    longer = dataclasses.replace(found.results, steps=STEPS)
+    write_records(dataclasses.replace(found, results=longer), tmp_path / "records" / "pointmass-d")
+    train(tmp_path, 1, some("iid"))
+    assert asked == [["iid"]]
+    assert read(tmp_path).finished("iid") == {0}
+
+
+def test_what_was_trained_for_another_entry_stays_with_its_own_command(asked, tmp_path):
+    for name in ("iid", "procurl-val"):
+        wanted = some(name)._replace(seeds=2)
+        train_missing(entries_named([CURVES]), tmp_path, wanted, f"told of {name}")
+    assert asked == [["iid"], ["procurl-val"]]
+    told = {part.labels: part.facts["command"] for part in read(tmp_path).parts}
+    assert told == {("iid",): "told of iid", ("procurl-val",): "told of procurl-val"}
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "named"),
+    [
+        ({"n_envs": 4}, some("hard"), "n_envs is 4, not 1"),
+        ({"engine": "host"}, some("hard"), "engine is 'host', not 'jax'"),
+        ({}, some("hard", steps=50_000), "steps is 100000, not 50000"),
+        ({"facts": {"test_hash": "abc"}}, some("hard"), "test_hash is 'abc', not None"),
+        ({"facts": {"eval_every": 50_000}}, some("hard"), "eval_every is 50000, not 25000"),
+        ({"facts": {"eval_episodes": None}}, some("hard", eval_episodes=3), "is 1, not 3"),
+        ({"facts": {"student": {"gamma": 0.5}}}, some("hard"), "PPO's gamma is 0.5, not 0.95"),
+    ],
+)
+def test_records_of_another_experiment_are_refused(asked, tmp_path, held, wanted, named):
+    record(tmp_path, "iid", **held)
+    before = (tmp_path / "records" / "pointmass-d" / "experiment.json").read_bytes()
+    with pytest.raises(ValueError, match=f"another experiment: .*{named}.*another directory"):
+        train(tmp_path, 2, wanted)
+    assert asked == []
+    assert (tmp_path / "records" / "pointmass-d" / "experiment.json").read_bytes() == before
+
+
+def test_a_sweep_is_the_experiment_that_its_comparison_records(asked, tmp_path):
+    student = describe(ppo_asked("pointmass-d", ()))
+    facts = {"student": student, "test_hash": None, "eval_every": None, "eval_episodes": 1}
+    record(tmp_path, "iid", facts=facts)
+    train(tmp_path, 2, some("iid"))
+    assert asked == []
+
+
+def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "DPI", 30)
+    a, b = tmp_path / "a", tmp_path / "b"
+    facts = {**ELSEWHERE, "command": "procurl a", "eval_episodes": 4, "width": 2}
+    record(a, "iid", "procurl-val:beta=5", facts=facts, n_envs=2)
+    run([CURVES], seeds=2, out=a, options=some("iid", n_envs=2, eval_episodes=4))
+    page = a / CURVES / "README.md"
+    alone = page.read_text(encoding="utf-8")
+    assert "2 environments a run. Its batches of 2 runs trained for" in alone
+    assert "each on one GPU of: elsewhere, ? cores." in alone
+    assert alone.endswith("Trained by\n\n    procurl a\n")
+
+    other = {**facts, "command": "procurl b", "device": "cpu", "width": 1}
+    record(b, "procurl-val", facts=other, n_envs=2)
+    run([CURVES], out=a, from_records=[a / "records", b / "records"])
+    told = page.read_text(encoding="utf-8")
+    assert "2 environments a run.\n\n- iid: batches of 2 runs trained for" in told
+    assert "each on one GPU of: elsewhere, ? cores.\n- procurl-val: runs trained for" in told
+    assert "each on one core of: elsewhere, ? cores.\n" in told
+    assert told.endswith("Trained by\n\n    procurl a\n    procurl b\n")
+    assert "beta=5" not in told  # is no part of this page
+
+
+def test_settings_of_ppo_that_a_sweep_names_are_its_own():
+    told = paper_runs._experiment(dataclasses.replace(POINT_MASS, ppo=("gamma=0.9",)), Options())
+    assert told["PPO's gamma"] == 0.9
+    assert told["PPO's gae_lambda"] == 0.95
+    assert told["test_hash"] is not None
+
+
+def test_all_sweeps_are_checked_before_the_first_is_trained(asked, tmp_path):
+    """The interval is enough for an update of PointMass, but not of Karel."""
+    wanted = some("iid", eval_every=1024)
+    with pytest.raises(ValueError, match="eval_every must be at least the 2048 steps"):
+        train_missing(entries_named([CURVES, "curves-basickarel"]), tmp_path, wanted, TOLD)
+    assert asked == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_host_engine_is_for_the_sweeps_that_it_can_train():
+    names = [CURVES, "curves-antgoal", "engines-pointmass-s"]
+    wanted = paper_runs.needed(entries_named(names))
+    engines = {
+        sweep.name: paper_runs._engine(sweep, Options(engine="host"))
+        for sweep in wanted
+        if sweep.name != "pointmass-s"
+    }
+    assert engines == {"pointmass-d": "jax", "antgoal": "host", "pointmass-s-sb3": "sb3"}

@@ -1,0 +1,397 @@
+"""The report as text: what it says, what it keeps small, and what it never lets through."""
+
+import base64
+import hashlib
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from procurl.experiments.analysis.figures import COLORS
+from procurl.experiments.analysis.recorded import recorded_of
+from procurl.experiments.paper.records import write_records
+from procurl.experiments.report import explorer as report_explorer
+from procurl.experiments.report import pictures as report_pictures
+from procurl.experiments.report.explorer import CELLS, chosen_runs, explorer_payload
+from procurl.experiments.report.packing import MISSING, column, packed, script_json
+from procurl.experiments.report.pictures import Pictures, task_pictures
+from procurl.experiments.report.report import report_html, write_report
+from procurl.records.experiment import Experiment, Request
+from procurl.records.results import SHOWN_TASKS, RunId
+from procurl.records.store import open_experiment
+from procurl.tasks.pool import TaskPool
+from tests.experiments.report.report_results import report_results
+
+MARKUP = "\"<script>window.caught = 1</script>'&</script><img src=x onerror=caught()>"
+SEVEN = TaskPool(np.arange(14.0).reshape(7, 2), names=["gate_position", "width"])
+
+
+def data_of(page):
+    """What the page carries for its program."""
+    found = re.search(r'<script type="application/json" id="report-data">(.*?)</script>', page)
+    assert found
+    return json.loads(found[1])
+
+
+def unpacked(packing):
+    """What the page's own `unpack` gives."""
+    levels = np.frombuffer(base64.b64decode(packing["data"]), dtype="<u2").astype(float)
+    scaled = packing["lo"] + (packing["hi"] - packing["lo"]) * levels / (MISSING - 1)
+    return np.where(levels == MISSING, np.nan, scaled)
+
+
+def words(page):
+    """The page as text, roughly: without its programs, styles and tags."""
+    page = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+
+
+def test_packed_numbers_come_back():
+    values = np.array([0.0, 1e-4, 0.25, np.nan, 1.0, np.inf])
+    back = unpacked(packed(values))
+    assert back[[0, 1, 2, 4]] == pytest.approx(values[[0, 1, 2, 4]], abs=1 / 131_068)
+    assert np.isnan(back[[3, 5]]).all()
+    assert unpacked(packed([3.0, 3.0])).tolist() == [3.0, 3.0]
+    assert np.isnan(unpacked(packed([np.nan]))).all()
+    assert column([0.123456789, np.nan, 250000.0]) == [0.12346, None, 250000]
+
+
+def test_json_within_a_script_holds_no_markup():
+    text = script_json({"name": MARKUP})
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"name": MARKUP}
+    with pytest.raises(ValueError, match="Out of range"):
+        script_json(math.nan)
+
+
+def test_the_page_loads_nothing_and_runs_nothing_but_its_own_program():
+    page = report_html(report_results())
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)[1]
+    style = re.search(r"<style>(.*?)</style>", page, flags=re.S)[1]
+    script = re.search(r'<script type="module">(.*?)</script>', page, flags=re.S)[1]
+    for text, kind in ((style, "style-src"), (script, "script-src")):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind} 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert set(re.findall(r"https?://[^\"' ]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<link|\bsrc=|url\((?!#)|@import|\bstyle=", page.replace(script, ""))
+
+
+def test_markup_in_names_is_text_everywhere():
+    label = RunId(MARKUP, "", 0)
+    results = report_results(
+        [MARKUP, "iid"],
+        pool=TaskPool([{"level": MARKUP}, {"level": "cave"}]),
+        env=MARKUP,
+        stopped={label: 20_000},
+        facts={"commands": (MARKUP,), "pool": MARKUP, "machine": {MARKUP: MARKUP}},
+    )
+    page = report_html(results, [MARKUP])
+    assert page.count("<script") == 2
+    assert "<img" not in page
+    assert data_of(page)["curves"][0]["label"] == MARKUP
+    assert data_of(page)["explorer"]["texts"]["0"] == repr({"level": MARKUP})[:120]
+
+
+def test_the_page_says_what_was_run_and_how_to_run_it_again():
+    facts = {
+        "commands": ("procurl compare pointmass-s --seeds 2", "procurl compare pointmass-s"),
+        "machine": {"processor": "Abacus", "cores": 3},
+        "versions": {"jax": "0.10"},
+        "times": ("2026-01-02T03:04:05",),
+        "asked": 8,
+        "finished": 6,
+    }
+    page = report_html(report_results(facts=facts), ["table.md"])
+    text = words(page)
+    for said in (
+        "pointmass-s",
+        "60,000",
+        "Abacus, 3 cores",
+        "jax 0.10",
+        "2026-01-02",
+        *facts["commands"],
+    ):
+        assert said in text
+    assert "6 of 8 runs are finished" in text
+    assert '<a href="table.md">' in page
+
+
+def test_a_command_is_made_up_where_none_is_known():
+    labels = ["procurl-val:beta=5", "it's"]
+    page = report_html(report_results(labels, seeds=2, facts={}, env="pointmass-d"))
+    command = "procurl compare pointmass-d --strategies procurl-val:beta=5 'it'\"'\"'s' --seeds 2"
+    assert command in words(page).replace("&#x27;", "'").replace("&quot;", '"')
+
+
+def test_a_stopped_run_and_single_seeds_are_told():
+    stopped = {RunId("iid", "", 0): 30_000}
+    text = words(report_html(report_results(seeds=1, stopped=stopped)))
+    assert "1 run stopped because a value was not finite: iid, seed 0, at step 30,000" in text
+    assert "One seed each tells little" in text
+    assert "1.00 to 1.00" not in text
+
+
+def with_finals(finals, seeds=2):
+    """Results whose strategies have these returns at every evaluation."""
+    results = report_results(list(finals), seeds=seeds)
+    told = {
+        run: [at._replace(performance=finals[run.strategy]) for at in evaluations]
+        for run, evaluations in results.evaluations.items()
+    }
+    return replace(results, evaluations=told)
+
+
+@pytest.mark.parametrize(
+    ("finals", "said"),
+    [
+        (
+            {"hard": 0.8, "easy": 0.5, "iid": 0.8004},
+            "hard and iid have the highest mean return, 0.80.",
+        ),
+        ({"a": 0.3, "b": 0.3, "c": 0.3}, "a, b and c have the highest mean return, 0.30."),
+        ({"a": 0.3, "b": 0.31}, "b has the highest mean return, 0.31 ± 0.00 over 2 runs."),
+        ({"a": 0.0, "b": 0.0}, "no strategy has a mean return above 0."),
+        ({"a": 0.0, "b": -2.0}, "no strategy has a mean return above 0."),
+    ],
+)
+def test_the_lead_praises_nobody_who_is_not_ahead(finals, said):
+    text = words(report_html(with_finals(finals)))
+    assert f"After 60,000 training steps, {said}" in text
+    assert text.count("have the highest") + text.count("has the highest") == ("highest" in said)
+
+
+def test_no_steps_to_a_threshold_where_nobody_got_above_0():
+    text = words(report_html(with_finals({"a": 0.0, "b": 0.0})))
+    assert "steps to threshold" in text
+    assert "half of the best final mean" not in text
+    assert "2 of 2" not in text
+
+
+def test_a_test_pool_has_a_column_and_is_told():
+    results = report_results(seeds=2)
+    told = {
+        run: [at._replace(test_performance=0.25 + run.seed / 10) for at in evaluations]
+        for run, evaluations in results.evaluations.items()
+    }
+    text = words(report_html(replace(results, evaluations=told)))
+    assert "test at 60k" in text
+    assert "0.30 ± 0.64" in text  # t(1) = 12.706, SE = 0.05
+    assert "the test pool at the end" in text
+    assert "test" not in words(report_html(results)).partition("Final results")[2][:400]
+
+
+def test_colors_and_dashes_are_those_of_the_figures():
+    page = report_html(report_results(["iid", "procurl-val", "hard"]))
+    for i, color in enumerate(COLORS):
+        assert f"--c{i}: light-dark({color.lower()}," in page
+    curves = data_of(page)["curves"]
+    assert [COLORS[curve["color"]] for curve in curves] == ["#000000", "#D55E00", "#8C8C36"]
+    assert [bool(curve["dash"]) for curve in curves] == [False, False, True]
+
+
+def test_what_is_not_finite_is_missing_and_nothing_else():
+    results = report_results(seeds=2, evaluations=2)
+    run = results.runs[0]
+    broken = [
+        at._replace(performance=math.nan, mean_success=math.nan) for at in results.detail(run)
+    ]
+    evaluations = {**results.evaluations, run: broken}
+    detail = {**{other: results.detail(other) for other in results.runs}, run: broken}
+    page = report_html(replace(results, evaluations=evaluations, detail=detail.__getitem__))
+    data = data_of(page)
+    assert data["curves"][0]["runs"][0] == [None, None]
+    assert data["curves"][0]["counts"] == [1, 1]
+    assert data["explorer"]["runs"][0]["moments"][0]["performance"] is None
+
+
+def test_strategies_without_an_evaluation_do_not_shift_the_others():
+    results = report_results(["procurl-val", "plr", "iid"], seeds=2)
+    evaluations = {r: [] if r.strategy == "plr" else e for r, e in results.evaluations.items()}
+    data = data_of(report_html(replace(results, evaluations=evaluations)))
+    labels = [curve["label"] for curve in data["curves"]]
+    assert labels == ["procurl-val", "iid"]
+    assert [labels[run["strategy"]] for run in data["explorer"]["runs"]] == [
+        "procurl-val",
+        "procurl-val",
+        "iid",
+        "iid",
+    ]
+
+
+def test_moments_hold_what_the_run_measured():
+    results = report_results(["procurl-val"], seeds=1, evaluations=4, pool=SEVEN, env="my own")
+    detail = results.detail(results.runs[0])
+    payload = explorer_payload(results)
+    moments = payload["runs"][0]["moments"]
+    assert [at["step"] for at in moments] == [15_000, 30_000, 45_000, 60_000]
+    for moment, at in zip(moments, detail, strict=True):
+        assert payload["sets"][moment["snapshot"]["set"]] == list(range(7))
+        assert unpacked(moment["snapshot"]["p"]) == pytest.approx(
+            at.snapshot.probabilities, abs=1e-5
+        )
+        assert unpacked(moment["snapshot"]["s"]) == pytest.approx(at.snapshot.success, abs=1e-5)
+        assert unpacked(moment["snapshot"]["a"]) == pytest.approx(at.snapshot.achieved, abs=1e-5)
+        times = np.bincount(at.picks, minlength=7)
+        assert [n for _, n in moment["picked"]] == sorted(times, reverse=True)[:6]
+        assert all(times[task] == n for task, n in moment["picked"])
+
+
+def test_picks_of_evaluations_left_out_count_towards_the_next(monkeypatch):
+    monkeypatch.setattr(report_explorer, "MOST_EVALUATIONS", 2)
+    results = report_results(["iid"], seeds=1, evaluations=5, pool=SEVEN, env="my own", picks=10)
+    moments = explorer_payload(results)["runs"][0]["moments"]
+    assert [(at["step"], at["picks"]) for at in moments] == [(12_000, 10), (60_000, 40)]
+
+
+def test_trends_show_the_gate_by_its_size_and_maps_by_its_place():
+    pool = TaskPool([[-2.0, 1.0], [2.0, 3.0]], names=["gate_position", "gate_width"])
+    payload = explorer_payload(report_results(["iid"], seeds=1, pool=pool, env="x", picks=150))
+    gate, width = payload["features"]
+    assert (gate["name"], gate["trend"]) == ("gate position", "|gate position|")
+    assert (gate["values"], gate["mean"]) == ([-2, 2], 2)
+    assert width["mean"] == 2
+    trend = payload["runs"][0]["trend"]
+    assert trend["block"] == 100
+    assert unpacked(trend["steps"]).shape == (9,)
+    assert (unpacked(trend["means"][0]) == 2.0).all()
+
+
+def test_long_trends_join_blocks(monkeypatch):
+    monkeypatch.setattr(report_explorer, "MOST_BLOCKS", 4)
+    payload = explorer_payload(report_results(["iid"], seeds=1, picks=150))
+    trend = payload["runs"][0]["trend"]
+    assert trend["block"] == 300
+    assert unpacked(trend["steps"]).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("labels", "seeds", "evaluations", "pool", "runs"),
+    [
+        (1, 1, 1, 100, 1),
+        (2, 8, 40, 100, 16),
+        (11, 100, 40, 100, 88),
+        (11, 10, 80, 24_000, 22),
+        (500, 20, 40, 100, 144),
+    ],
+)
+def test_the_runs_shown_stay_within_bounds(labels, seeds, evaluations, pool, runs):
+    names = [f"procurl-val:beta={i}" for i in range(labels)]
+    results = report_results(names[:1], seeds, evaluations, picks=1, snapshots=False)
+    measured = next(iter(results.evaluations.values()))
+    ids = [RunId("procurl-val", name.partition(":")[2], s) for name in names for s in range(seeds)]
+    every = dict.fromkeys(ids, measured)
+    chosen = chosen_runs(
+        replace(results, runs=ids, evaluations=every, pool=TaskPool.from_seeds(pool))
+    )
+    assert len(chosen.runs) == runs
+    assert len(chosen.runs) * chosen.evaluations * min(pool, SHOWN_TASKS) <= CELLS or runs == 1
+    assert chosen.runs[0].seed == 0
+
+
+def test_a_large_pool_is_cut_to_the_tasks_that_are_followed():
+    results = report_results(
+        ["iid"], seeds=1, evaluations=2, pool=TaskPool.from_seeds(3000), env="my own"
+    )
+    payload = explorer_payload(results)
+    assert len(payload["sets"]) == 1
+    assert len(payload["sets"][0]) == SHOWN_TASKS
+    assert "500 of the 3,000 tasks" in words(report_html(results))
+
+
+def test_fewer_picked_tasks_are_listed_where_pictures_are_many(monkeypatch):
+    monkeypatch.setattr(report_explorer, "MOST_PICTURES", 9)
+    payload = explorer_payload(report_results(["procurl-val", "iid"], seeds=1, evaluations=4))
+    picked = [at["picked"] for run in payload["runs"] for at in run["moments"]]
+    assert {len(tasks) for tasks in picked} == {1}
+    assert {task for tasks in picked for task, _ in tasks} == set(payload["pictures"])
+
+
+def test_pictures_are_small_files_of_the_environments_own_drawing():
+    pool = report_results().pool
+    found = task_pictures("pointmass-s", pool, [3, 5]).by_task
+    assert list(found) == [3, 5]
+    for address in found.values():
+        assert address.startswith("data:image/png;base64,iVBOR")
+        assert len(address) < 4000
+
+
+def test_where_nothing_can_be_drawn_the_page_shows_numbers_and_says_why(monkeypatch):
+    assert task_pictures("my own", SEVEN, [0]) == Pictures({})
+    other = task_pictures("pointmass-s", SEVEN, [0])
+    assert other == Pictures({}, "task 0 is no task of this environment: [0.0, 1.0]")
+
+    def fail(*_):
+        raise RuntimeError("no screen <here>")
+
+    monkeypatch.setattr(report_pictures, "_drawing", fail)
+    assert task_pictures("pointmass-s", report_results().pool, [0]).missing == "no screen <here>"
+    assert data_of(report_html(report_results()))["explorer"]["missing"] == "no screen <here>"
+
+
+def test_the_table_says_what_the_numbers_are_sorted_by():
+    page = report_html(report_results(seeds=2))
+    rows = re.findall(r'<tr><th scope="row".*?</tr>', page)
+    final = [
+        at.performance
+        for run, e in report_results(seeds=2).evaluations.items()
+        for at in e[-1:]
+        if run.strategy == "procurl-val"
+    ]
+    values = re.findall(r'data-value="([^"]+)"', rows[0])
+    assert values[0] == "procurl-val"
+    assert float(values[4]) == pytest.approx(np.mean(final))
+
+
+def test_a_page_without_evaluations_says_so():
+    text = words(report_html(report_results(evaluations=0)))
+    assert "No run has been evaluated yet." in text
+
+
+def test_the_report_of_a_directory_with_its_tables_and_figures(tmp_path):
+    results = report_results(seeds=2, picks=400)
+    experiment = Experiment(env="pointmass-s", engine="jax", steps=results.steps)
+    request = Request(dict.fromkeys(results.labels, 2))
+    with open_experiment(tmp_path, experiment, results.pool, request, "procurl compare …") as store:
+        for run in results.runs:
+            store.begin(run)
+            store.add(run, *results.detail(run))
+            store.finish(run)
+    page = write_report(tmp_path)
+    assert page == tmp_path / "report.html"
+    text = page.read_text(encoding="utf-8")
+    data = data_of(text)
+    assert data["explorer"] == data_of(report_html(results))["explorer"]
+    beside = re.findall(r'<a href="([^"#]+)"', text)
+    assert len(beside) == 2 + 2 * 4
+    for name in beside:
+        assert (tmp_path / name).stat().st_size > 100
+    assert (tmp_path / "table.md").read_text(encoding="utf-8").startswith("| strategy | runs |")
+
+
+def test_a_directory_without_evaluations_is_refused_and_left_alone(tmp_path):
+    experiment = Experiment(env="pointmass-s", engine="jax", steps=100)
+    open_experiment(tmp_path, experiment, SEVEN, Request({"iid": 1}), "procurl").close()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="no evaluation yet"):
+        write_report(tmp_path)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.soak
+def test_ten_thousand_runs_give_a_page_of_reasonable_size():
+    labels = [f"procurl-val:beta={i}" for i in range(500)]
+    results = report_results(labels, seeds=20, evaluations=40, picks=120)
+    page = report_html(results)
+    assert len(page) < 8_000_000
+    assert "the first 24 of 500 strategies" in words(page)
+
+
+def test_records_that_were_made_compact_give_a_report_too(tmp_path):
+    write_records(recorded_of(report_results()), tmp_path)
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert "procurl-val" in page
+    assert (tmp_path / "table.md").exists()

@@ -1,0 +1,122 @@
+"""What a batch tells while it trains: everything once, again after a cut, and where it stopped."""
+
+import numpy as np
+import pytest
+
+from procurl.experiments.running import batch as batch_module
+from procurl.experiments.running.batch import make_trainer, train_batch
+from procurl.experiments.running.slots import STEP
+from procurl.internals.archive import pack_archive, unpack_archive
+from tests.experiments.counting import BATCH, CountingTrainer, job
+
+
+@pytest.fixture(autouse=True)
+def counting(monkeypatch):
+    monkeypatch.setattr(batch_module, "make_trainer", CountingTrainer)
+    monkeypatch.setattr(batch_module, "TELL_SECONDS", 0.0)
+
+
+def told(what, checkpoint=None, **options):
+    return list(train_batch(what, BATCH, checkpoint, **options))
+
+
+def steps_measured(said, run=0):
+    return [m.step for progress in said for m in (progress.measured or [[], []])[run]]
+
+
+def test_every_evaluation_is_told_once_with_a_checkpoint_of_that_moment():
+    said = told(job())
+    assert steps_measured(said, 0) == steps_measured(said, 1) == [30, 60, 90, 100]
+    for progress in said[1:]:
+        if progress.measured:
+            meta, _ = unpack_archive(progress.checkpoint, "told")
+            assert meta[STEP] == progress.step >= progress.measured[0][-1].train_steps
+
+
+def test_the_end_is_told_last_with_the_step_where_a_run_stopped():
+    said = told(job())
+    assert [progress.finished for progress in said if progress.finished] == [(None, 50)]
+    assert said[-1].finished == (None, 50)
+    messages = [progress.message for progress in said if progress.message]
+    assert messages == [
+        "iid, seed 5: stopped at step 50, a loss or a critic value is not finite; "
+        "its last state is kept"
+    ]
+
+
+def test_after_a_cut_all_is_told_again_and_the_rest_follows():
+    whole = told(job())
+    for place, cut in enumerate(whole):
+        if cut.checkpoint is None:
+            continue
+        rest = told(job(), cut.checkpoint)
+        assert rest[0].step == cut.step
+        assert steps_measured(rest) == [30, 60, 90, 100], place
+        mine = [m for progress in rest for m in (progress.measured or [[], []])[1]]
+        theirs = [m for progress in whole for m in (progress.measured or [[], []])[1]]
+        for one, other in zip(mine, theirs, strict=True):
+            assert str(one) == str(other)
+            assert np.array_equal(one.picks, other.picks)
+
+
+def test_a_finished_batch_only_tells_what_it_holds():
+    last = [progress.checkpoint for progress in told(job()) if progress.checkpoint][-1]
+    said = told(job(), last)
+    assert [progress.step for progress in said] == [100, 100]
+    assert said[-1].finished == (None, 50)
+
+
+def test_once_asked_to_stop_a_last_checkpoint_is_told_and_no_end():
+    asked = iter([False, True])
+    said = told(job(), stopping=lambda: next(asked, True))
+    assert said[-1].checkpoint is not None
+    assert said[-1].step == 20
+    assert all(progress.finished is None for progress in said)
+
+
+def test_models_of_runs_that_were_not_stopped_are_told():
+    assert told(job(keep_models=True))[-1].models == {"seed-00004.txt": b"4 10"}
+
+
+@pytest.mark.parametrize(
+    "change", [{"steps": 50}, {"n_envs": 2}, {"pool_hash": "x"}, {"eval_every": 5}]
+)
+def test_a_checkpoint_of_another_experiment_is_refused(change):
+    checkpoint = next(progress.checkpoint for progress in told(job()) if progress.checkpoint)
+    with pytest.raises(ValueError, match="belongs to runs with other settings"):
+        told(job(**change), checkpoint)
+
+
+def test_a_pool_may_have_moved():
+    checkpoint = next(progress.checkpoint for progress in told(job()) if progress.checkpoint)
+    assert told(job(pool="/elsewhere.csv"), checkpoint)[-1].finished is not None
+
+
+def test_a_checkpoint_of_before_evaluations_could_be_chosen_goes_on():
+    checkpoint = next(progress.checkpoint for progress in told(job()) if progress.checkpoint)
+    meta, arrays = unpack_archive(checkpoint, "told")
+    for name in ("eval_every", "eval_episodes"):
+        del meta["identity"]["experiment"][name]
+    old = b"".join(pack_archive(meta, arrays))
+    assert told(job(), old)[-1].finished == (None, 50)
+    with pytest.raises(ValueError, match="belongs to runs with other settings"):
+        told(job(eval_episodes=5), old)
+
+
+@pytest.mark.parametrize(
+    ("engine", "env", "device", "module"),
+    [
+        ("jax", "antgoal", "gpu", "jax_trainer"),
+        ("jax", "antgoal", "cpu", "host_trainer"),
+        ("jax", "pointmass-s", "cpu", "jax_trainer"),
+        ("host", "antgoal", "gpu", "host_trainer"),
+        ("host", "ballcatching", "cpu", "host_trainer"),
+        ("sb3", "antgoal", "cpu", "sb3_trainer"),
+    ],
+)
+def test_mujoco_is_stepped_on_the_host_where_that_is_asked_for_or_there_is_no_gpu(
+    engine, env, device, module, monkeypatch
+):
+    monkeypatch.setattr(batch_module, "resolve_name", lambda name: lambda *_: name)
+    made = make_trainer(job(engine=engine, env=env, device=device), BATCH)
+    assert made.startswith(f"procurl.experiments.{module}:")

@@ -1,0 +1,92 @@
+"""What goes to TensorBoard and Weights & Biases."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from procurl.experiments.running.logs import opened_logs, scalars
+from procurl.records.experiment import Experiment
+from procurl.records.results import Measured, RunId
+
+RUN = RunId("procurl-val", "beta=5", 3)
+EXPERIMENT = Experiment(env="corridor", engine="jax", steps=100)
+MEASURED = Measured(25, 30, 90, 0.5, None, 1.5, 0.7, 0.2, np.zeros(0, np.int64), None)
+
+
+def test_keys_are_those_of_every_engine():
+    assert scalars(MEASURED) == {
+        "eval/mean_reward": 0.5,
+        "curriculum/entropy": 0.7,
+        "curriculum/mean_success": 0.2,
+        "curriculum/teacher_steps": 60.0,
+        "time/total_env_steps": 90.0,
+        "time/seconds": 1.5,
+    }
+    assert scalars(MEASURED._replace(test_performance=0.25))["eval/test_mean_reward"] == 0.25
+
+
+def test_nothing_is_logged_unless_asked_for():
+    with opened_logs(EXPERIMENT, None, None) as logs:
+        assert logs == []
+
+
+def test_tensorboard_reads_what_was_logged(tmp_path):
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    with opened_logs(EXPERIMENT, tmp_path, None) as logs:
+        logs[0].add(RUN, MEASURED)
+        logs[0].add(RUN, MEASURED._replace(step=50, performance=0.75))
+        logs[0].finish(RUN)
+    read = reader.EventAccumulator(str(tmp_path / "procurl-val:beta=5" / "seed-00003"))
+    read.Reload()
+    tensors = read.Tensors("eval/mean_reward")
+    assert [(at.step, at.tensor_proto.float_val[0]) for at in tensors] == [(25, 0.5), (50, 0.75)]
+
+
+class FakeWandb:
+    """Takes notes instead of sending anything."""
+
+    def __init__(self):
+        self.begun, self.logged, self.finished = [], [], 0
+
+    def init(self, **how):
+        self.begun.append(how)
+        return SimpleNamespace(log=self.log, finish=self.finish)
+
+    def log(self, numbers, step):
+        self.logged.append((numbers, step))
+
+    def finish(self):
+        self.finished += 1
+
+
+def test_weights_and_biases_gets_a_run_that_goes_on(monkeypatch):
+    fake = FakeWandb()
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    for _ in range(2):
+        with opened_logs(EXPERIMENT, None, "my-project") as logs:
+            logs[0].add(RUN, MEASURED)
+            logs[0].add(RUN, MEASURED)
+    first, again = fake.begun
+    assert first == again
+    assert (first["project"], first["group"], first["resume"]) == (
+        "my-project",
+        "procurl-val:beta=5",
+        "allow",
+    )
+    assert fake.logged[0] == (scalars(MEASURED), 25)
+    assert (len(fake.logged), fake.finished) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "message"),
+    [
+        ("tensorboard.summary", {"tensorboard": "x", "wandb": None}, "pip install tensorboard"),
+        ("wandb", {"tensorboard": None, "wandb": "x"}, "pip install wandb"),
+    ],
+)
+def test_a_missing_package_is_named(monkeypatch, module, options, message):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=message), opened_logs(EXPERIMENT, **options):
+        pass

@@ -1,0 +1,78 @@
+"""What batches tell goes to the store and the logs once, however often it is told."""
+
+import pytest
+
+from procurl.experiments.compare import recorder, run_of, unfinished
+from procurl.experiments.running import batch as batch_module
+from procurl.experiments.running.batch import train_batch
+from procurl.records.experiment import Request, batches_of
+from procurl.records.results import RunId
+from procurl.records.store import open_experiment
+from tests.experiments.counting import POOL, CountingTrainer, job
+
+
+class ListLog:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.added, self.finished = [], []
+
+    def add(self, run, measured):
+        self.added.append((run, measured.step))
+
+    def finish(self, run):
+        self.finished.append(run)
+
+
+@pytest.fixture(autouse=True)
+def counting(monkeypatch):
+    monkeypatch.setattr(batch_module, "make_trainer", CountingTrainer)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Three seeds are asked for, so the second batch trains one more than that."""
+    with open_experiment(tmp_path, job().experiment, POOL, Request({"iid": 3})) as opened:
+        yield opened
+
+
+def test_a_sweep_is_recorded_with_its_padding_hidden(store):
+    log, shown = ListLog(), []
+    batches = batches_of(store.request, store.experiment.width)
+    for batch in batches:
+        for progress in train_batch(job(), batch, None):
+            recorder(store, [log], shown.append)(progress)
+    results = store.results()
+    assert results.runs == [RunId("iid", "", seed) for seed in range(3)]
+    assert results.stopped == {RunId("iid", "", 1): 50}
+    assert [m.step for m in results.evaluations[results.runs[2]]] == [30, 60, 90, 100]
+    assert len(store.finished()) == 4
+    assert unfinished(store, batches, keep_models=False) == []
+    assert len(log.added) == len(set(log.added)) == 4 * 4
+    assert len(log.finished) == 4
+    assert len(shown) >= 10
+
+
+def test_what_is_told_again_is_neither_twice_in_the_store_nor_logged_again(store):
+    log = ListLog()
+    record = recorder(store, [log], lambda _: None)
+    batch = batches_of(store.request, store.experiment.width)[0]
+    told = list(train_batch(job(), batch, None))
+    cut = next(i for i, progress in enumerate(told) if progress.measured and progress.step > 50)
+    for progress in told[: cut + 1]:
+        record(progress)
+    before = len(log.added)
+    assert unfinished(store, [batch], keep_models=False) == [batch]
+    for progress in train_batch(job(), batch, told[cut].checkpoint):
+        record(progress)
+    assert before == 4
+    assert len(log.added) == len(set(log.added)) == 8
+    assert [m.step for m in store.detail(run_of(batch, 0))] == [30, 60, 90, 100]
+
+
+def test_a_batch_without_the_models_that_are_asked_for_is_not_finished(store):
+    batch = batches_of(store.request, store.experiment.width)[0]
+    for progress in train_batch(job(), batch, None):
+        recorder(store, [], lambda _: None)(progress)
+    assert unfinished(store, [batch], keep_models=False) == []
+    assert unfinished(store, [batch], keep_models=True) == [batch]

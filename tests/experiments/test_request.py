@@ -1,0 +1,141 @@
+"""What is asked of a comparison becomes batches, processes and an experiment."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from procurl.experiments import compare as compare_module
+from procurl.experiments import request as asked_module
+from procurl.experiments.compare import compare
+from procurl.experiments.request import Asked, width_of
+from procurl.experiments.running import ray_backend
+from procurl.records.experiment import Contender, Request
+from procurl.records.store import open_experiment, read_store
+from tests.experiments.counting import POOL, job
+
+
+def asked(out=Path("nowhere"), seeds=8, env="pointmass-s", **options):
+    return Asked(env, ["iid"], seeds, out, **options)
+
+
+@pytest.fixture(autouse=True)
+def four_cores(monkeypatch):
+    for module in (asked_module, compare_module):
+        monkeypatch.setattr(module, "cores", lambda: 4)
+    monkeypatch.setattr(compare_module, "has_gpu", lambda: False)
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The batches of every comparison; nothing is trained."""
+    trained = []
+
+    class Backend:
+        device = "cpu"
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def run(self, folder, job, batches, report):
+            trained.append([(batch.first_seed, batch.width) for batch in batches])
+
+    monkeypatch.setattr(compare_module, "_backend", lambda *_: Backend())
+    monkeypatch.setattr(compare_module, "summarize", lambda *_: "")
+    return trained
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """(processes, device, module that they import first) of what is started."""
+    monkeypatch.setattr(compare_module, "Workers", lambda *given: given)
+    return lambda what, n=1: compare_module._backend(what, [Contender(f"s{i}") for i in range(n)])
+
+
+@pytest.mark.parametrize(
+    ("seeds", "width"),
+    [(1, 1), (5, 2), (7, 2), (8, 8), (9, 5), (16, 8), (17, 6), (20, 7), (24, 8), (100, 8)],
+)
+def test_seeds_are_spread_evenly_over_the_batches_of_a_cpu(seeds, width):
+    assert width_of(asked(seeds=seeds), "cpu") == width
+
+
+def test_a_gpu_trains_many_seeds_side_by_side():
+    assert width_of(asked(seeds=20), "gpu") == 20
+    assert width_of(asked(seeds=200), "gpu") == 128
+    assert width_of(asked(env="antgoal"), "gpu") == 8
+
+
+@pytest.mark.parametrize(
+    ("engine", "env", "device"),
+    [
+        ("sb3", "pointmass-s", "cpu"),
+        ("host", "antgoal", "gpu"),
+        ("host", "antgoal", "cpu"),
+        ("jax", "antgoal", "cpu"),
+    ],
+)
+def test_runs_that_would_take_turns_are_batches_of_their_own(engine, env, device):
+    assert width_of(asked(seeds=20, env=env, engine=engine), device) == 1
+
+
+def test_more_seeds_keep_the_width_of_the_directory(trained, tmp_path):
+    compare(asked(tmp_path / "a", 8))
+    compare(asked(tmp_path / "a", 20))
+    compare(asked(tmp_path / "b", 20))
+    compare(asked(tmp_path / "b", 8))
+    assert trained[0] == [(0, 8)]
+    assert trained[1] == [(0, 8), (8, 8), (16, 8)]
+    assert trained[2] == trained[3] == [(0, 7), (7, 7), (14, 7)]
+
+
+def test_the_papers_evaluations_are_the_same_experiment_named_or_not(trained, tmp_path):
+    compare(asked(tmp_path, eval_every=25_000, eval_episodes=1))
+    compare(asked(tmp_path))
+    with read_store(tmp_path) as store:
+        assert (store.experiment.eval_every, store.experiment.eval_episodes) == (None, None)
+    with pytest.raises(ValueError, match="eval_every is None, not 50000"):
+        compare(asked(tmp_path, eval_every=50_000))
+
+
+@pytest.mark.parametrize(
+    ("what", "count"),
+    [
+        (asked(seeds=20), 3),  # no more than there are batches
+        (asked(seeds=100), 4),  # nor than there are cores
+        (asked(seeds=100, workers=2), 2),
+        (asked(seeds=100, workers=6), 6),  # unless asked for
+    ],
+)
+def test_a_cpu_has_a_process_for_every_core(workers, what, count):
+    assert workers(what) == (count, "cpu", "procurl.experiments.engines.jax_trainer")
+
+
+def test_a_gpu_has_one_process_or_as_many_as_asked_for(workers, monkeypatch):
+    monkeypatch.setattr(compare_module, "has_gpu", lambda: True)
+    assert workers(asked(seeds=20), 5)[:2] == (1, "gpu")
+    assert workers(asked(seeds=20, workers=3), 5)[:2] == (3, "gpu")
+    assert workers(asked(seeds=20, workers=9), 5)[:2] == (5, "gpu")
+    on_host = asked(env="antgoal", engine="host", workers=3)
+    assert workers(on_host) == (3, "gpu", "procurl.experiments.engines.host_trainer")
+    assert workers(asked(engine="sb3"))[:2] == (4, "cpu")
+
+
+def test_batches_are_those_of_the_directory(workers, tmp_path):
+    """With a width of two, it has more batches than eight new seeds would need."""
+    open_experiment(tmp_path, job().experiment, POOL, Request({"iid": 4})).close()
+    assert width_of(asked(tmp_path), "cpu") == 8
+    many = asked(tmp_path, workers=9)
+    assert workers(many)[0] == 2 + 4  # of iid, and of the contender that is new
+
+
+@pytest.mark.parametrize(("engine", "use_gpus"), [("jax", True), ("host", True), ("sb3", False)])
+def test_a_cluster_is_used_as_this_machine_would_be(workers, monkeypatch, engine, use_gpus):
+    monkeypatch.setattr(
+        ray_backend, "RayCluster", lambda address, use_gpus: SimpleNamespace(gpus=use_gpus)
+    )
+    made = workers(asked(env="antgoal", engine=engine, backend="ray"))
+    assert made.gpus is use_gpus

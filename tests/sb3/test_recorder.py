@@ -1,0 +1,194 @@
+"""A user's own runs of Stable-Baselines3, recorded as every other run."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from procurl import make_strategy
+from procurl.cli import main
+from procurl.records.store import read_store
+from procurl.sb3 import CurriculumCallback
+from procurl.sb3.recorder import PoolRecorder
+from tests.sb3.recording import Dies
+from tests.sb3.walk import LENGTHS, Walk, walk_env
+
+
+class SavesAt(BaseCallback):
+    """Saves a run once, in the midst of it."""
+
+    def __init__(self, step, curriculum, folder):
+        super().__init__()
+        self.step, self.curriculum, self.folder = step, curriculum, folder
+
+    def _on_rollout_start(self):
+        if self.num_timesteps == self.step:
+            self.curriculum.save(self.folder)
+
+    def _on_step(self):
+        return True
+
+
+def train(out, label, seed, steps=320, algorithm=PPO, more=(), saving=None, **settings):
+    how = {"n_steps": 32, "batch_size": 32} if algorithm is PPO else {"learning_starts": 10}
+    model = algorithm("MlpPolicy", walk_env(), seed=seed, device="cpu", **how)
+    teacher = CurriculumCallback(make_strategy(label), eval_env=walk_env, **(saving or {}))
+    settings = {"eval_env": Walk, "env": "walk", "label": label, "every": 100} | settings
+    recorder = PoolRecorder(teacher, out, **settings)
+    model.learn(steps, callback=[teacher, recorder, *more])
+    return recorder
+
+
+def test_export_reads_what_was_recorded(tmp_path, capsys):
+    for label, seed in [("procurl-val", 0), ("procurl-val", 1), ("iid", 0)]:
+        train(tmp_path / "walk", label, seed)
+    main(["export", str(tmp_path / "walk")])
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.startswith("env,strategy,setting,engine,seed,step,performance")
+    told = [tuple(row.split(",")[:6]) for row in rows]
+    runs = [("procurl-val", "0"), ("procurl-val", "1"), ("iid", "0")]
+    assert told == [
+        ("walk", strategy, "", "sb3", seed, step)
+        for strategy, seed in runs
+        for step in ("100", "200", "300")
+    ]
+
+
+def test_an_evaluation_tells_what_was_picked_and_how_likely_tasks_are(tmp_path):
+    recorder = train(tmp_path, "procurl-val", 2)
+    with read_store(tmp_path) as store:
+        results = store.results()
+        run = recorder.run
+        assert results.pool.fingerprint == LENGTHS.fingerprint
+        assert (run.strategy, run.seed) == ("procurl-val", 2)
+        detail = results.detail(run)
+    for mine, kept in zip(recorder.measured, detail, strict=True):
+        assert mine.performance == kept.performance
+        assert np.array_equal(mine.picks, kept.picks)
+        assert kept.snapshot.probabilities.sum() == pytest.approx(1.0)
+        assert kept.snapshot.achieved.mean() == pytest.approx(kept.performance)
+        assert len(kept.picks)
+    assert [m.train_steps for m in detail] == [128, 224, 320]
+
+
+def test_a_run_that_goes_on_is_recorded_once(tmp_path):
+    model = PPO("MlpPolicy", walk_env(), n_steps=32, batch_size=32, seed=0, device="cpu")
+    curriculum = CurriculumCallback(make_strategy("procurl-val"))
+    out = tmp_path / "walk"
+    recorder = PoolRecorder(curriculum, out, eval_env=Walk, every=64)
+    model.learn(256, callback=[curriculum, SavesAt(192, curriculum, tmp_path), recorder])
+    whole = [m.performance for m in recorder.measured]
+
+    again = CurriculumCallback(make_strategy("procurl-val")).load(tmp_path)
+    model = PPO.load(again.model_file, env=walk_env(), device="cpu")
+    second = PoolRecorder(again, out, eval_env=Walk, every=64)
+    model.learn(64, callback=[again, second], reset_num_timesteps=False)
+    assert [m.step for m in second.measured] == [64, 128, 192, 256]
+    assert [m.performance for m in second.measured][:3] == whole[:3]
+    seconds = [m.seconds for m in second.measured]
+    assert seconds == sorted(seconds)
+    with read_store(out) as store:
+        assert [row.step for row in store.rows()] == [64, 128, 192, 256]
+        assert all(len(m.picks) and m.snapshot for m in store.detail(second.run))
+
+
+def runs_of(out):
+    """(label, seed, steps) of every run that was recorded."""
+    with read_store(out) as store:
+        results = store.results()
+    return [(r.label, r.seed, [m.step for m in results.evaluations[r]]) for r in results.runs]
+
+
+def test_a_finished_run_is_replaced_only_where_that_is_asked_for(tmp_path):
+    train(tmp_path, "iid", 3)
+    refused = (
+        f"out: {tmp_path} holds a finished run of 'iid' with seed 3, which this one would replace: "
+        "set another seed, label or folder, or pass overwrite=True"
+    )
+    with pytest.raises(ValueError, match=refused):
+        train(tmp_path, "iid", 3, every=160)
+    assert runs_of(tmp_path) == [("iid", 3, [100, 200, 300])]
+    train(tmp_path, "iid", 3, every=160, overwrite=True)
+    train(tmp_path, "iid", 4)
+    assert runs_of(tmp_path) == [("iid", 3, [160, 320]), ("iid", 4, [100, 200, 300])]
+
+
+def test_an_unfinished_run_may_begin_anew(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path, "iid", 0, more=[Dies(at=250)])
+    assert runs_of(tmp_path) == [("iid", 0, [100, 200])]
+    train(tmp_path, "iid", 0, every=160)
+    assert runs_of(tmp_path) == [("iid", 0, [160, 320])]
+
+
+def test_models_without_a_seed_are_runs_of_their_own(tmp_path):
+    for label in ("iid", "procurl-val", "iid", "iid"):
+        train(tmp_path, label, None)
+    steps = [100, 200, 300]
+    iid = [("iid", seed, steps) for seed in range(3)]
+    assert runs_of(tmp_path) == [*iid, ("procurl-val", 0, steps)]
+
+
+def test_a_run_without_a_seed_goes_on_as_the_same_run(tmp_path):
+    out = tmp_path / "walk"
+    train(out, "iid", None)
+    with pytest.raises(KeyboardInterrupt):
+        train(out, "iid", None, more=[Dies(at=250)], saving={"save_to": tmp_path, "save_every": 96})
+    again = CurriculumCallback(make_strategy("iid")).load(tmp_path)  # at step 192
+    model = PPO.load(again.model_file, env=walk_env(), device="cpu")
+    recorder = PoolRecorder(again, out, eval_env=Walk, env="walk", label="iid", every=100)
+    model.learn(128, callback=[again, recorder], reset_num_timesteps=False)
+    assert runs_of(out) == [("iid", seed, [100, 200, 300]) for seed in (0, 1)]
+
+
+def test_off_policy_runs_are_recorded_too(tmp_path):
+    recorder = train(tmp_path, "procurl-val", 0, steps=250, algorithm=DQN)
+    assert [m.step for m in recorder.measured] == [100, 200, 250]
+
+
+def test_a_report_is_made_of_it(tmp_path):
+    pytest.importorskip("matplotlib")
+    for label in ("procurl-val", "iid"):
+        train(tmp_path / "walk", label, 42)
+    main(["report", str(tmp_path / "walk")])
+    page = (tmp_path / "walk" / "report.html").read_text(encoding="utf-8")
+    assert "procurl-val" in page
+    assert "runs are finished" not in page
+
+
+def test_another_experiment_in_the_same_folder_is_refused(tmp_path):
+    train(tmp_path, "iid", 0)
+    with pytest.raises(ValueError, match="holds another experiment: steps is 320, not 96"):
+        train(tmp_path, "iid", 1, steps=96)
+
+
+def test_misuse(tmp_path):
+    with pytest.raises(TypeError, match="curriculum must be a CurriculumCallback, got str"):
+        PoolRecorder("iid", tmp_path, eval_env=Walk)
+    env = DummyVecEnv([walk_env])
+    model = PPO("MlpPolicy", env, device="cpu")
+    teacher = CurriculumCallback(make_strategy("iid"))
+    in_training = PoolRecorder(teacher, tmp_path, eval_env=env)
+    with pytest.raises(ValueError, match="eval_env must be another environment than the model's"):
+        model.learn(64, callback=[teacher, in_training])
+    teacher = CurriculumCallback(make_strategy("iid"))
+    too_early = PoolRecorder(teacher, tmp_path, eval_env=Walk)
+    with pytest.raises(RuntimeError, match="put the recorder behind the curriculum in the list"):
+        model.learn(64, callback=[too_early, teacher])
+
+
+def test_the_command_line_trains_with_stable_baselines3(tmp_path, capsys):
+    out = str(tmp_path / "out")
+    command = ["compare", "pointmass-s", "--strategies", "procurl-val", "--seeds", "1"]
+    main([*command, "--steps", "2048", "--engine", "sb3", "--out", out])
+    capsys.readouterr()
+    main(["export", out])
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("pointmass-s,procurl-val,,sb3,0,2048,")
+    assert json.loads(last.split(",")[6]) >= 0.0
