@@ -98,7 +98,7 @@ def main() -> None:
     print(machine())
     for env in chosen:
         plain = work(make_runs(env, "iid"), UPDATES[env])
-        taught = work(make_runs(env, "procurl-env", c_rollouts=1, n_pos=1), UPDATES[env])
+        taught = work(make_runs(env, "procurl-env", c_rollouts=1, refresh_every=1), UPDATES[env])
         training = plain.training / plain.seconds
         rollouts = taught.rollouts / (taught.seconds - taught.training / training)
         print(f"{env}: {training:,.0f} training steps/s, {rollouts:,.0f} rollout steps/s")

@@ -53,15 +53,15 @@ def test_rollouts_give_the_rate_or_the_normalized_return():
     assert probability(dense, rollout_success=[150.0, 600.0]) == [0.5, 1.0]
 
 
-def test_rollouts_are_due_every_n_pos_steps():
-    success = RolloutSuccess(n_pos=5120)
+def test_rollouts_are_due_after_refresh_every_steps():
+    success = RolloutSuccess(refresh_every=5120)
     assert not success.due(step=5119, refreshed_at=0, teacher_steps=0)
     assert success.due(step=5120, refreshed_at=0, teacher_steps=1e9)
 
 
 def test_a_budget_stretches_the_interval_until_the_last_refresh_is_paid_off():
     """Budget 2: the teacher may use as many steps as training, and 80,000 are spent."""
-    success = RolloutSuccess(n_pos=5120, budget=2.0)
+    success = RolloutSuccess(refresh_every=5120, budget=2.0)
     assert not success.due(step=5119, refreshed_at=0, teacher_steps=0)
     assert success.due(step=5120, refreshed_at=0, teacher_steps=0)
     assert not success.due(step=79_999, refreshed_at=5120, teacher_steps=80_000)
@@ -82,7 +82,7 @@ def refreshes(success, prices, steps, update):
 
 @pytest.mark.parametrize("budget", [2.0, 4.0])
 def test_a_budget_is_used_and_passed_by_one_refresh_at_most(budget):
-    success = RolloutSuccess(n_pos=5120, budget=budget)
+    success = RolloutSuccess(refresh_every=5120, budget=budget)
     prices = np.random.default_rng(0).integers(60_000, 100_000, size=100)
     made = refreshes(success, prices, steps=1_000_000, update=1024)
     assert made[0][0] == 5120
@@ -96,7 +96,7 @@ def test_a_budget_is_used_and_passed_by_one_refresh_at_most(budget):
 
 def test_a_budget_is_not_used_up_by_cheap_refreshes():
     """Every 5120 steps a refresh of 1000: the interval is kept to, 195 refreshes in a million."""
-    made = refreshes(RolloutSuccess(n_pos=5120, budget=2.0), [1000] * 200, 1_000_000, 1024)
+    made = refreshes(RolloutSuccess(refresh_every=5120, budget=2.0), [1000] * 200, 1_000_000, 1024)
     assert np.diff([0, *(step for step, _ in made)]).tolist() == [5120] * 195
 
 
@@ -104,7 +104,7 @@ def test_a_pool_whose_worst_case_exceeds_the_budget_gets_a_curriculum():
     """24,000 tasks · 20 rollouts · 100 steps may be 48M steps. They are 1.5M, more than the budget
     has at the first refresh: the second follows once as many training steps were taken.
     """
-    success = RolloutSuccess(n_pos=102_400, budget=2.0)
+    success = RolloutSuccess(refresh_every=102_400, budget=2.0)
     made = refreshes(success, [1_500_000] * 3, steps=2_000_000, update=2048)
     assert [step for step, _ in made] == [102_400, 733 * 2048]
 
@@ -198,7 +198,7 @@ def test_noise_is_added_after_normalizing_and_before_clipping():
         (OutcomeSuccess(bandwidth=-1.0), "bandwidth must be"),
         (OutcomeSuccess(prior_weight=0.0), "prior_weight must be"),
         (OutcomeSuccess(neighbors=0), "neighbors must be"),
-        (NoisySuccess(CriticSuccess(n_pos=-1)), "n_pos must be"),
+        (NoisySuccess(CriticSuccess(refresh_every=-1)), "refresh_every must be"),
     ],
 )
 def test_bad_settings_are_named(success, message):

@@ -35,7 +35,9 @@ class RolloutPlan(NamedTuple):
 class Success(ABC):
     """An estimate of every task's probability of success, kept up to date by evidence."""
 
-    n_pos: int | None = None  # training steps between refreshes; None: after every policy update
+    refresh_every: int | None = (
+        None  # training steps between refreshes; None: after every policy update
+    )
 
     @property
     @abstractmethod
@@ -84,8 +86,8 @@ class Success(ABC):
         return None
 
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
-        """Whether to refresh now: `n_pos` training steps have passed since the last refresh."""
-        return step - refreshed_at >= (self.n_pos or 0)
+        """Whether to refresh now: `refresh_every` training steps have passed since the last refresh."""
+        return step - refreshed_at >= (self.refresh_every or 0)
 
 
 def success_probability(success: Success, state: Any) -> Array:
@@ -147,7 +149,7 @@ class CriticSuccess(Success):
 
     v_min: float | None = 0.0
     v_max: float | None = 1.0
-    n_pos: int | None = None
+    refresh_every: int | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -166,7 +168,7 @@ class CriticSuccess(Success):
 
     def check(self) -> None:
         require_bounds(self.v_min, self.v_max)
-        require_interval(self.n_pos)
+        require_interval(self.refresh_every)
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class RolloutSuccess(Success):
     """
 
     c_rollouts: int = 20
-    n_pos: int | None = 5120
+    refresh_every: int | None = 5120
     v_min: float | None = 0.0
     v_max: float | None = 1.0
     measure: str = "return"
@@ -206,7 +208,7 @@ class RolloutSuccess(Success):
         require_whole("c_rollouts", self.c_rollouts, at_least=1)
         require_choice("measure", self.measure, ("return", "success"))
         require_bounds(self.v_min, self.v_max)
-        require_interval(self.n_pos)
+        require_interval(self.refresh_every)
         if self.budget is not None:
             require_number("budget", self.budget, above=1.0)
 
@@ -264,7 +266,7 @@ class OutcomeSuccess(Success):
     prior_weight: float = 1.0
     v_min: float | None = 0.0
     v_max: float | None = 1.0
-    n_pos: int | None = None
+    refresh_every: int | None = None
     # Comes from the pool through `bind`, so it is no setting; None shares nothing.
     kernel: Neighbors | None = field(default=None, repr=False, compare=False)
 
@@ -318,7 +320,7 @@ class OutcomeSuccess(Success):
         require_whole("neighbors", self.neighbors, at_least=1)
         require_number("prior_weight", self.prior_weight, above=0.0)
         require_bounds(self.v_min, self.v_max)
-        require_interval(self.n_pos)
+        require_interval(self.refresh_every)
 
     def bind(self, pool: TaskPool) -> Self:
         """The same estimate with the kernel over the pool's contexts."""
@@ -353,8 +355,8 @@ class NoisySuccess(Success):
     epsilon: float = 0.1
 
     @property
-    def n_pos(self) -> int | None:  # type: ignore[override]  # the estimate inside decides
-        return self.success.n_pos
+    def refresh_every(self) -> int | None:  # type: ignore[override]  # the estimate inside decides
+        return self.success.refresh_every
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ def test_settings_of_the_papers_table():
     val = paper_strategy("antgoal", "procurl-val")
     assert (val.beta, val.success.v_min, val.success.v_max) == (10.0, 0.0, 300.0)
     env = paper_strategy("basickarel", "procurl-env-4")
-    assert (env.beta, env.success.n_pos, env.success.budget) == (10.0, 102_400, 4.0)
+    assert (env.beta, env.success.refresh_every, env.success.budget) == (10.0, 102_400, 4.0)
     assert paper_strategy("ballcatching", "procurl-env").success.measure == "success"
     assert paper_strategy("pointmass-d", "procurl-val").success.v_max is None
     assert paper_strategy("pointmass-s", "spdl").max_kl == 0.5

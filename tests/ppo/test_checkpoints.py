@@ -12,7 +12,7 @@ from procurl.ppo.checkpoints import checkpoint_of, restore
 from tests.ppo.toy import SMALL, make_runs, same
 
 VAL = make_strategy("procurl-val")
-ENV = make_strategy("procurl-env", c_rollouts=4, n_pos=SMALL.n_steps)
+ENV = make_strategy("procurl-env", c_rollouts=4, refresh_every=SMALL.n_steps)
 PLR = make_strategy("plr")
 
 

@@ -33,7 +33,9 @@ BY_ROLLOUTS = ("procurl-env", "procurl-env-2", "procurl-env-4", "easy", "hard")
 
 def rolling(name="procurl-env", **settings):
     """A strategy that makes few rollouts often."""
-    return make_strategy(name, **({"c_rollouts": ROLLOUTS, "n_pos": SMALL.n_steps} | settings))
+    return make_strategy(
+        name, **({"c_rollouts": ROLLOUTS, "refresh_every": SMALL.n_steps} | settings)
+    )
 
 
 def records(runs):
@@ -263,7 +265,9 @@ def test_each_run_keeps_to_its_own_budget():
 
 
 @pytest.mark.parametrize(
-    "strategy", [make_strategy("procurl-val", n_pos=100), rolling(n_pos=100)], ids=["val", "env"]
+    "strategy",
+    [make_strategy("procurl-val", refresh_every=100), rolling(refresh_every=100)],
+    ids=["val", "env"],
 )
 def test_refreshes_wait_for_the_interval(strategy):
     """At least 100 steps after the last refresh; updates come every 64."""
@@ -277,7 +281,7 @@ def test_refreshes_wait_for_the_interval(strategy):
 
 def test_gathered_episodes_wait_for_the_refresh():
     """PLR that refreshes every second update still counts the episodes of both."""
-    runs = make_runs(make_strategy("plr", n_pos=2 * SMALL.n_steps))
+    runs = make_runs(make_strategy("plr", refresh_every=2 * SMALL.n_steps))
     runs.advance()
     gathered = np.asarray(runs.state.teaching.gathered.played)
     assert gathered.sum() > 0

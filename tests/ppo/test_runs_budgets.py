@@ -13,7 +13,7 @@ WIDTH = 2 * APART  # groups of two
 def batch(budgets, seeds):
     """Runs with these budgets, after several refreshes of some of them."""
     strategies = [
-        make_strategy("procurl-env-2", c_rollouts=3, n_pos=SMALL.n_steps, budget=budget)
+        make_strategy("procurl-env-2", c_rollouts=3, refresh_every=SMALL.n_steps, budget=budget)
         for budget in budgets
     ]
     runs = make_runs(strategies, seeds=seeds)

@@ -359,7 +359,7 @@ def due(strategy, teaching, *steps):
 
 def test_budgets_are_kept_by_the_teachers_own_count():
     """Due once the interval has passed and x − 1 times the training steps have paid for all."""
-    strategy = make_strategy("procurl-env-2", n_pos=100, c_rollouts=5)
+    strategy = make_strategy("procurl-env-2", refresh_every=100, c_rollouts=5)
     teacher = teacher_of(strategy)
     teaching = teacher.begin(strategy)
     assert due(strategy, teaching, 99, 100) == [False, True]

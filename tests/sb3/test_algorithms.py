@@ -143,7 +143,7 @@ def test_value_fn_stands_in_for_the_critic():
 @pytest.mark.parametrize("strategy", ["plr", "procurl-out", "procurl-env", "space", "spdl", "iid"])
 def test_other_evidence(strategy):
     model = PPO("MlpPolicy", guess_env(), **on_policy())
-    rollouts = {"n_pos": 64, "c_rollouts": 4} if strategy == "procurl-env" else {}
+    rollouts = {"refresh_every": 64, "c_rollouts": 4} if strategy == "procurl-env" else {}
     tasks, callback = trained(model, 640, make_strategy(strategy, **rollouts), eval_env=guess_env)
     p = callback.curriculum.probabilities()
     if strategy in ("procurl-out", "procurl-env"):
@@ -166,7 +166,7 @@ def test_trpo():
 def test_maskable_ppo():
     contrib = pytest.importorskip("sb3_contrib")
     model = contrib.MaskablePPO("MlpPolicy", guess_env(), **on_policy())
-    strategy = make_strategy("procurl-env", n_pos=64, c_rollouts=4)
+    strategy = make_strategy("procurl-env", refresh_every=64, c_rollouts=4)
     require_hard_tasks_later(trained(model, 640, strategy, eval_env=guess_env)[0])
 
 

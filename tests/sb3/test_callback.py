@@ -52,14 +52,14 @@ def test_environments_in_processes_play_the_same_tasks(name, processes):
 
 
 def test_environments_are_built_again_for_rollouts(processes):
-    strategy = make_strategy("procurl-env", n_pos=96, c_rollouts=2)
+    strategy = make_strategy("procurl-env", refresh_every=96, c_rollouts=2)
     here = picked(DummyVecEnv([made] * 2), strategy, steps=256)
     assert picked(processes, strategy, steps=256) == here
     assert picked(processes, strategy, steps=256, eval_env=DummyVecEnv([made] * 16)) == here
 
 
 def test_an_environment_without_tasks_gets_them_for_rollouts():
-    strategy = make_strategy("procurl-env", n_pos=96, c_rollouts=2)
+    strategy = make_strategy("procurl-env", refresh_every=96, c_rollouts=2)
     tasks = picked(DummyVecEnv([walk_env]), strategy, eval_env=walk_env)
     assert picked(DummyVecEnv([walk_env]), strategy, eval_env=Walk) == tasks
     one = picked(DummyVecEnv([walk_env]), strategy, eval_env=walk_env())
@@ -67,7 +67,7 @@ def test_an_environment_without_tasks_gets_them_for_rollouts():
 
 
 def test_what_is_built_again_is_the_same():
-    callback = CurriculumCallback(make_strategy("procurl-env", n_pos=32, c_rollouts=2))
+    callback = CurriculumCallback(make_strategy("procurl-env", refresh_every=32, c_rollouts=2))
     ppo(DummyVecEnv([made])).learn(96, callback=callback)
     again = callback.teacher.eval_workers.env.envs[0]
     assert again.unwrapped.noise == 0.5
@@ -77,7 +77,7 @@ def test_what_is_built_again_is_the_same():
 
 @pytest.mark.parametrize("name", ["procurl-val", "procurl-env", "procurl-out", "plr", "space"])
 def test_scoring_never_touches_a_training_episode(name):
-    settings = {"n_pos": 64, "c_rollouts": 2} if name == "procurl-env" else {}
+    settings = {"refresh_every": 64, "c_rollouts": 2} if name == "procurl-env" else {}
     env = DummyVecEnv([lambda: walk_env(guarded=True)] * 2)
     model = ppo(env)
     callback = CurriculumCallback(make_strategy(name, **settings), eval_env=walk_env)
@@ -143,7 +143,7 @@ def test_refreshes_come_after_updates_and_no_more_often_than_asked():
     for callback, last in [
         (CurriculumCallback(VAL), 160 - 32),
         (CurriculumCallback(VAL, refresh_every=50), 160 - 32),
-        (CurriculumCallback(make_strategy("procurl-val", n_pos=90)), 96),
+        (CurriculumCallback(make_strategy("procurl-val", refresh_every=90)), 96),
         (CurriculumCallback(VAL, refresh_every=1000), 0),
     ]:
         model.learn(160, callback=callback)
@@ -279,8 +279,8 @@ def test_scores_and_outcomes_reach_a_strategy_that_goes_by_both():
 
 
 def test_a_budget_is_kept_to():
-    """Rollouts come at once after `n_pos` steps, and again as soon as training has paid for all."""
-    strategy = make_strategy("procurl-env-2", n_pos=32, c_rollouts=4)
+    """Rollouts come at once after `refresh_every` steps, and again as soon as training has paid for all."""
+    strategy = make_strategy("procurl-env-2", refresh_every=32, c_rollouts=4)
     callback, spent = CurriculumCallback(strategy, eval_env=walk_env), []
 
     class Spent(Picks):

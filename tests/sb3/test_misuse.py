@@ -15,7 +15,7 @@ from tests.sb3.toy import POOL, Guess, guess_env
 from tests.sb3.walk import LENGTHS, Walk, walk_env
 
 VAL = make_strategy("procurl-val")
-ENV = make_strategy("procurl-env", n_pos=32, c_rollouts=2)
+ENV = make_strategy("procurl-env", refresh_every=32, c_rollouts=2)
 
 
 def learn(env, strategy=VAL, algorithm=PPO, **settings):
@@ -137,7 +137,7 @@ def test_success_rates_that_the_environment_does_not_tell():
     def silent():
         return TaskEnv(Silent(), LENGTHS)
 
-    strategy = make_strategy("procurl-env", n_pos=32, measure="success")
+    strategy = make_strategy("procurl-env", refresh_every=32, measure="success")
     with pytest.raises(ValueError, match=r"info\['is_success'\] is missing"):
         learn(silent(), strategy, eval_env=silent)
 

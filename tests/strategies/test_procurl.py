@@ -164,7 +164,7 @@ def test_space_alt_divides_by_v_max_or_rescales_the_rise():
         ({"v_min": None}, "v_min and v_max must both be numbers"),
         ({"v_min": 2.0}, "v_max must be at least v_min=2.0, got v_max=1.0"),
         ({"v_min": 0.0, "v_max": np.inf}, "v_max must be a finite number, got inf"),
-        ({"n_pos": 0}, "n_pos must be an integer of at least 1, got 0"),
+        ({"refresh_every": 0}, "refresh_every must be an integer of at least 1, got 0"),
         ({"epsilon": -0.1}, "epsilon must be"),
     ],
 )

@@ -35,8 +35,8 @@ def test_every_strategy_of_the_paper_has_its_name():
 
 
 def test_settings_reach_the_strategy_and_the_estimate_inside():
-    strategy = make_strategy("procurl-env", beta=10, c_rollouts=5, n_pos=10240)
-    assert strategy == ProCuRL(success=RolloutSuccess(c_rollouts=5, n_pos=10240), beta=10)
+    strategy = make_strategy("procurl-env", beta=10, c_rollouts=5, refresh_every=10240)
+    assert strategy == ProCuRL(success=RolloutSuccess(c_rollouts=5, refresh_every=10240), beta=10)
     argmax: Any = make_strategy("procurl-argmax", v_max=60.0, gamma2=0.6)
     assert (argmax.strategy.success.v_max, argmax.strategy.gamma2) == (60.0, 0.6)
 
@@ -66,7 +66,7 @@ def test_budgets_are_in_the_names():
         ("nonsense", {}, "Known strategies: procurl-val"),
         ("PLR", {}, "'PLR' is not known. Did you mean 'plr'?"),
         (["iid"], {}, "is not known. Did you mean 'iid'?"),
-        ("easy", {"bta": 1}, "n_pos, v_min, v_max, measure, budget, epsilon"),
+        ("easy", {"bta": 1}, "refresh_every, v_min, v_max, measure, budget, epsilon"),
         ("procurl-val", {"bta": 1}, "'bta' is not one of 'procurl-val'. Did you mean 'beta'?"),
         ("procurl-val", {"c_rollouts": 5}, "'c_rollouts' is not one of 'procurl-val'"),
         ("iid", {"beta": 5}, "Its settings: it has none"),

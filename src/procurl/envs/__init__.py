@@ -31,12 +31,16 @@ __all__ = [
     "make_pool",
 ]
 
-_NEED_GYMNASIUM = {"GymEnv": "gym_env", "GymVectorEnv": "vector_env", "TaskEnv": "task_env"}
+_NEED_GYMNASIUM = {
+    "GymEnv": "gym_env",
+    "GymVectorEnv": "vector_env",
+    "TaskEnv": "task_env",
+}
 
 register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:
     if name in _NEED_GYMNASIUM:
-        return getattr(import_module(f"procurl.envs.{_NEED_GYMNASIUM[name]}"), name)
+        return getattr(import_module(f"procurl.envs.adapters.{_NEED_GYMNASIUM[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

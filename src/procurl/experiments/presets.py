@@ -26,7 +26,7 @@ class Preset(NamedTuple):
 def _settings(
     beta: float,
     bounds: Settings,
-    n_pos: int,
+    refresh_every: int,
     space: Settings,
     spdl: Settings,
     plr: Settings,
@@ -37,12 +37,14 @@ def _settings(
     Args:
         beta: of the softmax strategies.
         bounds: `v_min` and `v_max` of the critic's values.
-        n_pos: training steps between the teacher's rollouts.
+        refresh_every: training steps between the teacher's rollouts.
         space, spdl, plr: of these strategies.
         rollouts: of the estimates by rollouts, where they differ from `bounds`.
     """
     by_critic = {"beta": beta} | bounds
-    by_rollouts = {"beta": beta, "n_pos": n_pos} | (bounds if rollouts is None else rollouts)
+    by_rollouts = {"beta": beta, "refresh_every": refresh_every} | (
+        bounds if rollouts is None else rollouts
+    )
     return {
         "procurl-val": by_critic,
         "procurl-env": by_rollouts,
@@ -69,7 +71,7 @@ PRESETS: dict[str, Preset] = {
         _settings(
             beta=20.0,
             bounds={},
-            n_pos=5120,
+            refresh_every=5120,
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 0.5, "max_kl": 0.5},
             plr={"rho": 0.5, "beta": 0.1},
@@ -82,7 +84,7 @@ PRESETS: dict[str, Preset] = {
         _settings(
             beta=10.0,
             bounds=_POOL_RANGE,
-            n_pos=5120,
+            refresh_every=5120,
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 3.5},
             plr={"rho": 0.9, "beta": 0.3},
@@ -95,7 +97,7 @@ PRESETS: dict[str, Preset] = {
         _settings(
             beta=10.0,
             bounds={},
-            n_pos=102_400,
+            refresh_every=102_400,
             space={"eta": 0.5, "kappa": 64},
             spdl={"threshold": 0.5},
             plr={"rho": 0.9, "beta": 0.1},
@@ -109,7 +111,7 @@ PRESETS: dict[str, Preset] = {
         _settings(
             beta=10.0,
             bounds={"v_min": 0.0, "v_max": 60.0},
-            n_pos=20_480,
+            refresh_every=20_480,
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 30.0},
             plr={"rho": 0.7, "beta": 0.3},
@@ -123,7 +125,7 @@ PRESETS: dict[str, Preset] = {
         _settings(
             beta=10.0,
             bounds={"v_min": 0.0, "v_max": 300.0},
-            n_pos=81_920,
+            refresh_every=81_920,
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 100.0},
             plr={"rho": 0.3, "beta": 0.1},

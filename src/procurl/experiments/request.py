@@ -133,6 +133,6 @@ def cost_of(env: str, contender: Contender, pool: TaskPool) -> float:
     plan = strategy.rollout_plan()
     if plan is None:
         return 1.0
-    episodes = len(pool) * plan.episodes / (strategy.n_pos or 1)
+    episodes = len(pool) * plan.episodes / (strategy.refresh_every or 1)
     cost = 1.0 + episodes * make_host_env(env).horizon
     return float(min(cost, flat_settings(strategy).get("budget") or cost))

@@ -36,10 +36,10 @@ def require_whole(argument: str, value: object, *, at_least: int) -> None:
         raise ValueError(f"{argument} must be an integer of at least {at_least}, got {value!r}")
 
 
-def require_interval(n_pos: int | None) -> None:
+def require_interval(refresh_every: int | None) -> None:
     """Raise unless the refresh interval is None (every policy update) or a number of steps."""
-    if n_pos is not None:
-        require_whole("n_pos", n_pos, at_least=1)
+    if refresh_every is not None:
+        require_whole("refresh_every", refresh_every, at_least=1)
 
 
 def require_flag(argument: str, value: object) -> None:

@@ -240,12 +240,12 @@ class Runs:
         """
         if not self.teacher.uses:
             return False
-        n_pos = self.strategies[0].n_pos
-        if n_pos is None:
+        refresh_every = self.strategies[0].refresh_every
+        if refresh_every is None:
             return True
         if self.teacher.plan is not None:
             return True
-        return self.updates % -(-n_pos // self.ppo[0].n_steps) == 0
+        return self.updates % -(-refresh_every // self.ppo[0].n_steps) == 0
 
     def evaluate(self, step: int) -> Evaluation:
         """Play the evaluation's episodes on every task and keep the best weights so far."""

@@ -38,13 +38,13 @@ class PLR(Strategy):
         beta: β_PLR, how flat the preference for high scores is.
         score: what engines average over an episode's transitions: `value_l1` |A|, `gae` A, or
             `positive_value_loss` max(A, 0), with A the GAE advantage.
-        n_pos: training steps between updates; None: after every policy update.
+        refresh_every: training steps between updates; None: after every policy update.
     """
 
     rho: float = 0.5
     beta: float = 0.1
     score: str = "value_l1"
-    n_pos: int | None = None
+    refresh_every: int | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class PLR(Strategy):
         require_number("rho", self.rho, at_least=0.0, at_most=1.0)
         require_number("beta", self.beta, above=0.0)
         require_choice("score", self.score, SCORES)
-        require_interval(self.n_pos)
+        require_interval(self.refresh_every)
 
 
 def _share(weights: Array) -> Array:

@@ -46,7 +46,7 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
     setting and on a value out of range.
 
     >>> make_strategy("procurl-val", beta=10.0, v_max=60.0)  # doctest: +NORMALIZE_WHITESPACE
-    ProCuRL(success=CriticSuccess(v_min=0.0, v_max=60.0, n_pos=None), beta=10.0, gamma1=1.0,
+    ProCuRL(success=CriticSuccess(v_min=0.0, v_max=60.0, refresh_every=None), beta=10.0, gamma1=1.0,
             gamma2=1.0, p_star=1.0, floor=0.0)
     """
     if name not in strategy_names():

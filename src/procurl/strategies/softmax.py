@@ -42,8 +42,8 @@ class SuccessSoftmax(Potential):
     floor: float
 
     @property
-    def n_pos(self) -> int | None:  # type: ignore[override]  # the success estimate decides
-        return self.success.n_pos
+    def refresh_every(self) -> int | None:  # type: ignore[override]  # the success estimate decides
+        return self.success.refresh_every
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -96,8 +96,8 @@ class Argmax(Strategy):
     strategy: Potential
 
     @property
-    def n_pos(self) -> int | None:  # type: ignore[override]  # the strategy inside decides
-        return self.strategy.n_pos
+    def refresh_every(self) -> int | None:  # type: ignore[override]  # the strategy inside decides
+        return self.strategy.refresh_every
 
     @property
     def needs(self) -> tuple[str, ...]:

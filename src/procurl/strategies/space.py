@@ -36,13 +36,13 @@ class SPaCE(Strategy):
         eta: η, the relative change below which the mean counts as standing still.
         kappa: κ, how many tasks join at a time.
         max_size: stop growing here; None grows to the whole pool. The paper's program had 1000.
-        n_pos: training steps between updates; None: after every policy update.
+        refresh_every: training steps between updates; None: after every policy update.
     """
 
     eta: float = 0.1
     kappa: int = 1
     max_size: int | None = None
-    n_pos: int | None = None
+    refresh_every: int | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class SPaCE(Strategy):
         require_whole("kappa", self.kappa, at_least=1)
         if self.max_size is not None:
             require_whole("max_size", self.max_size, at_least=1)
-        require_interval(self.n_pos)
+        require_interval(self.refresh_every)
 
 
 class SPaCEAltState(NamedTuple):
@@ -103,14 +103,14 @@ class SPaCEAlt(Potential):
         v_min, v_max: range of the values. V/v_max is used; rewards of 0 and 1 need no setting. With
             None for both, the difference itself is scaled to [0, 1] over the pool.
         floor: share of the mass that is always spread evenly over the pool.
-        n_pos: training steps between updates; None: after every policy update.
+        refresh_every: training steps between updates; None: after every policy update.
     """
 
     beta: Scheduled = 20.0
     v_min: float | None = 0.0
     v_max: float | None = 1.0
     floor: float = 0.0
-    n_pos: int | None = None
+    refresh_every: int | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -142,4 +142,4 @@ class SPaCEAlt(Potential):
         if self.v_max is not None:
             require_number("v_max", self.v_max, above=0.0)
         require_number("floor", self.floor, at_least=0.0, at_most=1.0)
-        require_interval(self.n_pos)
+        require_interval(self.refresh_every)

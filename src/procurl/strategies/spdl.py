@@ -35,14 +35,14 @@ class SPDL(Strategy):
             as the solver of the paper's program mostly did.
         floor: share of the mass that is always spread evenly over the pool; the next step goes on
             from the distribution without it.
-        n_pos: training steps between updates; None: after every policy update.
+        refresh_every: training steps between updates; None: after every policy update.
     """
 
     threshold: float = 0.5
     max_kl: float = 0.2
     full_step: bool = False
     floor: float = 0.0
-    n_pos: int | None = None
+    refresh_every: int | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -70,4 +70,4 @@ class SPDL(Strategy):
         require_number("max_kl", self.max_kl, above=0.0)
         require_flag("full_step", self.full_step)
         require_number("floor", self.floor, at_least=0.0, at_most=1.0)
-        require_interval(self.n_pos)
+        require_interval(self.refresh_every)

@@ -19,7 +19,9 @@ class Strategy(ABC):
     and `bool` fields are compiled in.
     """
 
-    n_pos: int | None = None  # training steps between refreshes; None: after every policy update
+    refresh_every: int | None = (
+        None  # training steps between refreshes; None: after every policy update
+    )
 
     @property
     @abstractmethod
@@ -71,4 +73,4 @@ class Strategy(ABC):
 
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
         """Whether to refresh now; see `RolloutSuccess.due` for the arguments."""
-        return step - refreshed_at >= (self.n_pos or 0)
+        return step - refreshed_at >= (self.refresh_every or 0)

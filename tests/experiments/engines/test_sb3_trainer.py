@@ -117,7 +117,7 @@ def test_runs_beside_each_other_do_not_mix():
 
 
 def test_an_evaluation_sees_the_refresh_of_its_step():
-    training = trainer("procurl-env", setting="n_pos=128,c_rollouts=1", width=1)
+    training = trainer("procurl-env", setting="refresh_every=128,c_rollouts=1", width=1)
     (run,) = training.runs
     for _ in range(4):
         run.advance()

@@ -120,7 +120,7 @@ def test_what_an_environment_has_to_tell_is_asked_for():
     run = host_run(Quiet(counting(limit=3), "final_obs"), IID, LINEAR, pool=NUMBERS)
     with pytest.raises(ValueError, match="info\\['final_obs'\\] is missing where .* truncated"):
         run.advance()
-    strategy = make_strategy("procurl-env", c_rollouts=1, n_pos=12, measure="success")
+    strategy = make_strategy("procurl-env", c_rollouts=1, refresh_every=12, measure="success")
     run = host_run(counting(), strategy, LINEAR, pool=NUMBERS, eval_env=counting(end=3))
     with pytest.raises(ValueError, match="info\\['is_success'\\] is missing .* measure='return'"):
         run.advance()

@@ -36,7 +36,7 @@ from tests.ppo.toy import (
 @pytest.mark.parametrize("n_envs", [1, 4, 7])
 def test_rollouts_tell_the_teacher_and_are_counted(n_envs):
     """An expert takes as many steps as a corridor is long, twice on each task per refresh."""
-    strategy = make_strategy("procurl-env", c_rollouts=2, n_pos=64)
+    strategy = make_strategy("procurl-env", c_rollouts=2, refresh_every=64)
     run = host_run(strategy=strategy, ppo=STILL, eval_env=native(n_envs))
     set_params(run, biased(run.params, EXPERT))
     after(2, run)
@@ -50,7 +50,7 @@ def test_rollouts_tell_the_teacher_and_are_counted(n_envs):
 
 def test_rollouts_follow_the_stochastic_policy():
     k = 200
-    strategy = make_strategy("procurl-env", c_rollouts=k, n_pos=64, measure="success")
+    strategy = make_strategy("procurl-env", c_rollouts=k, refresh_every=64, measure="success")
     run = host_run(strategy=strategy, ppo=STILL, eval_env=native(300))
     set_params(run, biased(run.params, COIN))
     run.advance()
@@ -65,7 +65,7 @@ def test_a_budget_delays_rollouts_until_the_last_ones_are_paid_off():
 
     The first come with the first 64 steps; the worst case, 8 · 6 · 9 = 432 steps, does not matter.
     """
-    strategy = make_strategy("procurl-env-2", c_rollouts=8, n_pos=64)
+    strategy = make_strategy("procurl-env-2", c_rollouts=8, refresh_every=64)
     run = host_run(strategy=strategy, ppo=STILL, eval_env=native(6))
     set_params(run, biased(run.params, EXPERT))
     refreshed_at = [int(after(1, run).state.teaching.step) for _ in range(11)]
@@ -77,7 +77,7 @@ def test_a_budget_delays_rollouts_until_the_last_ones_are_paid_off():
 @pytest.mark.parametrize("name", ["procurl-out", "plr"])
 def test_the_teacher_counts_the_episodes_that_ended(name):
     env = vector_of(task_env)
-    run = host_run(env, make_strategy(name, n_pos=10**6), ppo=STILL)
+    run = host_run(env, make_strategy(name, refresh_every=10**6), ppo=STILL)
     after(2, run)
     gathered = run.state.teaching.gathered
     ended = env.call("collect")
@@ -135,7 +135,7 @@ def test_values_are_averaged_over_random_resets(apart):
 
 def test_refreshes_after_whole_updates_once_the_interval_has_passed():
     """100 steps are two updates of 64."""
-    run = host_run(strategy=make_strategy("procurl-val", n_pos=100))
+    run = host_run(strategy=make_strategy("procurl-val", refresh_every=100))
     refreshed_at = [int(after(1, run).state.teaching.step) for _ in range(5)]
     assert refreshed_at == [0, 128, 128, 256, 256]
 

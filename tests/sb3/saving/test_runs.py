@@ -22,7 +22,7 @@ POOL = make_pool("pointmass-s", size=12)
 STRATEGIES = {
     "procurl-val": {"beta": 20.0},
     "procurl-out": {},
-    "procurl-env": {"n_pos": 128, "c_rollouts": 1},
+    "procurl-env": {"refresh_every": 128, "c_rollouts": 1},
     "plr": {},
     "space": {},
 }

@@ -68,7 +68,9 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
     if settings["budget"] is not None:
         return float((settings["budget"] - 1) * sweep.steps)
     episodes = plan.episodes * len(make_pool(sweep.env, sweep.kind))
-    return float(sweep.steps / settings["n_pos"] * episodes * make_host_env(sweep.env).horizon)
+    return float(
+        sweep.steps / settings["refresh_every"] * episodes * make_host_env(sweep.env).horizon
+    )
 
 
 def duration(seconds: float) -> str:

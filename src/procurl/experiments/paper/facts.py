@@ -92,7 +92,7 @@ def strategy_settings_page(_: Experiments, out: Path) -> Made:
 
     def ours(env: str, owner: str, name: str) -> Any:
         value = flat_settings(paper_strategy(env, owner))[name]
-        if name == "n_pos" and value is None:  # every update
+        if name == "refresh_every" and value is None:  # every update
             return paper_settings(env).n_steps
         return "pool" if name in ("v_min", "v_max") and value is None else value
 

@@ -356,7 +356,7 @@ class HostRun:
 
     def _interval_passed(self) -> bool:
         """Whether the strategy's interval, in whole updates, has passed since the last refresh."""
-        every = -(-(self.strategy.n_pos or 1) // self.ppo.n_steps)
+        every = -(-(self.strategy.refresh_every or 1) // self.ppo.n_steps)
         return bool(self.teacher.uses) and self.updates % every == 0
 
     def _rolled_out(self, params: Any, plan: RolloutPlan, key: Array) -> Episodes:
