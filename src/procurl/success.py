@@ -86,7 +86,7 @@ class Success(ABC):
         return None
 
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
-        """Whether to refresh now: `refresh_every` training steps have passed since the last refresh."""
+        """Whether `refresh_every` training steps have passed since the last refresh."""
         return step - refreshed_at >= (self.refresh_every or 0)
 
 

@@ -279,7 +279,7 @@ def test_scores_and_outcomes_reach_a_strategy_that_goes_by_both():
 
 
 def test_a_budget_is_kept_to():
-    """Rollouts come at once after `refresh_every` steps, and again as soon as training has paid for all."""
+    """Rollouts come after `refresh_every` steps, and again once training has paid for all."""
     strategy = make_strategy("procurl-env-2", refresh_every=32, c_rollouts=4)
     callback, spent = CurriculumCallback(strategy, eval_env=walk_env), []
 
