@@ -53,8 +53,8 @@ class CurriculumCallback(BaseCallback):
         reset_samples: where resets are random, how many initial observations of each task the
             critic's value is averaged over.
         refresh_every: training steps between refreshes, at least; None is every update of an
-            on-policy algorithm, and 1,000 steps for others. The strategy's own `refresh_every` holds
-            as well.
+            on-policy algorithm, and 1,000 steps for others. The strategy's own `refresh_every`
+            holds as well.
         tasks_per_refresh: for very large pools: ask the critic about so many tasks at a time, in
             turn; None asks about all.
         save_to: a folder in which the run is saved while it goes on and when it ends, see `save`.
