@@ -25,10 +25,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from procurl import TaskEnv
 from procurl.envs import GymEnv, make_pool
+from procurl.experiments.engines.sb3_ppo import paper_ppo
 from procurl.experiments.presets import paper_strategy
 from procurl.ppo.learning.settings import paper_settings
 from procurl.sb3 import CurriculumCallback
-from procurl.sb3.paper_ppo import paper_ppo
 from procurl.tasks.pool import TaskPool
 
 WARM_UP = 2  # updates that are not counted

@@ -3,8 +3,7 @@
 Reads upwards: `workers` (the environments that play tasks), `observations` and `critic` (what the
 policy sees and what its critic says of it), `episodes`, `eval_env` and `evaluation` (playing the
 pool beside training), `scores` and `student` (evidence), `teacher` (when a strategy is told what),
-`saving`, and `callback`, which hangs the teacher into an algorithm. `paper_ppo` is PPO as in the
-JAX engine.
+`saving`, and `callback`, which connects the teacher to an algorithm.
 """
 
 try:

@@ -20,11 +20,11 @@ from procurl.sb3.envs.eval_env import (
     seen_alike,
     share_environments,
 )
+from procurl.sb3.envs.normalization import reward_scale
 from procurl.sb3.envs.observations import view_of
 from procurl.sb3.envs.workers import Ids, Workers
 from procurl.sb3.evaluation import with_tasks
 from procurl.sb3.pool_values import PoolValues, roll_out
-from procurl.sb3.saving.normalization import reward_scale
 from procurl.sb3.scores import EpisodeScores
 from procurl.sb3.seeds import seed_of
 from procurl.strategies.strategy import Strategy

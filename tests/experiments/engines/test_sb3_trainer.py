@@ -14,12 +14,12 @@ from procurl import load_policy
 from procurl.envs import TaskEnv, make_array_env, make_pool
 from procurl.envs.adapters.gym_env import GymEnv
 from procurl.experiments.engines import sb3_trainer
+from procurl.experiments.engines.sb3_ppo import network_weights, paper_ppo
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.experiments.presets import PRESETS
 from procurl.internals.settings import describe
 from procurl.ppo.learning.settings import PPOSettings, paper_settings
 from procurl.records.experiment import Batch, Contender, Experiment, Job
-from procurl.sb3.paper_ppo import network_weights, paper_ppo
 
 POOL = make_pool("pointmass-s", size=10)
 SMALL = PPOSettings(

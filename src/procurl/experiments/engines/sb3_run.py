@@ -12,13 +12,13 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from procurl.envs import make_host_env
 from procurl.envs.adapters.gym_env import GymEnv
 from procurl.envs.adapters.task_env import TaskEnv
+from procurl.experiments.engines.sb3_ppo import paper_ppo
 from procurl.experiments.presets import Preset
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.results import Measured
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate
-from procurl.sb3.paper_ppo import paper_ppo
 from procurl.sb3.recorder import measured_of
 from procurl.sb3.saving.random_state import random_state, restore_random_state
 from procurl.sb3.saving.runs import Saved, state_of, within

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from procurl.envs import make_host_env
+from procurl.experiments.engines.sb3_ppo import network_weights
 from procurl.experiments.engines.sb3_run import SB3Run
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
@@ -16,7 +17,6 @@ from procurl.policy import make_policy, save_policy
 from procurl.records.experiment import Batch, Job
 from procurl.records.packing import pack_measured, unpack_measured
 from procurl.records.results import Measured, evaluated_tasks
-from procurl.sb3.paper_ppo import network_weights
 from procurl.sb3.saving.runs import within
 
 

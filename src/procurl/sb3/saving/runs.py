@@ -23,8 +23,8 @@ from stable_baselines3.common.vec_env import (
 )
 
 from procurl.internals.archive import read_archive, write_archive
+from procurl.sb3.envs.normalization import restore_statistics, saved_statistics
 from procurl.sb3.envs.observations import Observations, wrappers_of
-from procurl.sb3.saving.normalization import restore_statistics, saved_statistics
 from procurl.sb3.saving.random_state import RandomState, random_state
 from procurl.sb3.seeds import later_seed
 from procurl.sb3.teacher import Teacher
