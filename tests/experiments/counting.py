@@ -3,14 +3,15 @@
 import numpy as np
 
 from procurl import TaskPool
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.trainer import Checkpoint
-from procurl.records.experiment import Batch, Contender, Experiment, Job
+from procurl.records.experiment import Contender, Experiment
 from procurl.records.results import Measured
 
 STEPS_PER_UPDATE = 10
 EVAL_EVERY = 30
 POOL = TaskPool([[0.0], [1.0]])
-BATCH = Batch(Contender("iid"), 4, 2)
+BATCH = RunBatch(Contender("iid"), 4, 2)
 
 
 def job(steps=100, keep_models=False, **experiment):

@@ -10,7 +10,7 @@ from procurl.experiments import request as asked_module
 from procurl.experiments.compare import compare
 from procurl.experiments.request import Asked, width_of
 from procurl.experiments.running import ray_backend
-from procurl.records.experiment import Contender, Request
+from procurl.records.experiment import Contender, RunPlan
 from procurl.records.store import open_experiment, read_store
 from tests.experiments.counting import POOL, job
 
@@ -51,7 +51,7 @@ def trained(monkeypatch):
 @pytest.fixture
 def workers(monkeypatch):
     """(processes, device, module that they import first) of what is started."""
-    monkeypatch.setattr(compare_module, "Workers", lambda *given: given)
+    monkeypatch.setattr(compare_module, "LocalBackend", lambda *given: given)
     return lambda what, n=1: compare_module._backend(what, [Contender(f"s{i}") for i in range(n)])
 
 
@@ -126,7 +126,7 @@ def test_a_gpu_has_one_process_or_as_many_as_asked_for(workers, monkeypatch):
 
 def test_batches_are_those_of_the_directory(workers, tmp_path):
     """With a width of two, it has more batches than eight new seeds would need."""
-    open_experiment(tmp_path, job().experiment, POOL, Request({"iid": 4})).close()
+    open_experiment(tmp_path, job().experiment, POOL, RunPlan({"iid": 4})).close()
     assert width_of(asked(tmp_path), "cpu") == 8
     many = asked(tmp_path, workers=9)
     assert workers(many)[0] == 2 + 4  # of iid, and of the contender that is new
@@ -135,7 +135,7 @@ def test_batches_are_those_of_the_directory(workers, tmp_path):
 @pytest.mark.parametrize(("engine", "use_gpus"), [("jax", True), ("host", True), ("sb3", False)])
 def test_a_cluster_is_used_as_this_machine_would_be(workers, monkeypatch, engine, use_gpus):
     monkeypatch.setattr(
-        ray_backend, "RayCluster", lambda address, use_gpus: SimpleNamespace(gpus=use_gpus)
+        ray_backend, "RayBackend", lambda address, use_gpus: SimpleNamespace(gpus=use_gpus)
     )
     made = workers(asked(env="antgoal", engine=engine, backend="ray"))
     assert made.gpus is use_gpus

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from procurl import TaskPool
-from procurl.records.experiment import Request
+from procurl.records.experiment import RunPlan
 from procurl.records.export import write_csv
 from procurl.records.packing import pack_pool
 from procurl.records.results import RunId
@@ -145,8 +145,8 @@ def test_the_entropy_of_a_single_task_is_kept(tmp_path):
 
 
 def test_rows_are_those_asked_for_by_contender_seed_and_step(tmp_path):
-    request = Request({"iid": 1, "easy": 2})
-    with open_experiment(tmp_path, EXPERIMENT, POOL, request) as store:
+    plan = RunPlan({"iid": 1, "easy": 2})
+    with open_experiment(tmp_path, EXPERIMENT, POOL, plan) as store:
         for run in (RunId("easy", "", 1), RunId("iid", "", 0), RunId("easy", "", 0)):
             store.begin(run)
             store.add(run, measured(200), measured(100, test=0.25))
@@ -163,19 +163,19 @@ def test_rows_are_those_asked_for_by_contender_seed_and_step(tmp_path):
 
 
 def test_seeds_beyond_those_asked_for_wait_until_they_are(tmp_path):
-    with open_experiment(tmp_path, EXPERIMENT, POOL, Request({"iid": 1})) as store:
+    with open_experiment(tmp_path, EXPERIMENT, POOL, RunPlan({"iid": 1})) as store:
         for seed in range(2):
             store.begin(RunId("iid", "", seed), padding=seed > 0)
             store.add(RunId("iid", "", seed), measured())
         assert [run.seed for run in store.results().runs] == [0]
-        store.ask(Request({"iid": 2}))
+        store.ask(RunPlan({"iid": 2}))
         assert [run.seed for run in store.results().runs] == [0, 1]
 
 
 def test_a_directory_is_extended_and_nothing_is_taken_back(tmp_path):
-    open_experiment(tmp_path, EXPERIMENT, POOL, Request({"iid": 4})).close()
-    with open_experiment(tmp_path, EXPERIMENT, POOL, Request({"iid": 2, "easy": 8})) as store:
-        assert store.request.seeds == {"iid": 4, "easy": 8}
+    open_experiment(tmp_path, EXPERIMENT, POOL, RunPlan({"iid": 4})).close()
+    with open_experiment(tmp_path, EXPERIMENT, POOL, RunPlan({"iid": 2, "easy": 8})) as store:
+        assert store.plan.seeds == {"iid": 4, "easy": 8}
 
 
 def test_a_directory_of_before_evaluations_could_be_chosen_goes_on(tmp_path):
@@ -270,7 +270,7 @@ def test_two_writers_lose_nothing(tmp_path):
         lambda store: store.results(),
         lambda store: list(store.rows()),
         lambda store: store.detail(VAL),
-        lambda store: (store.request, store.finished()),
+        lambda store: (store.plan, store.finished()),
     ],
 )
 def test_what_is_read_while_another_process_writes_is_of_one_moment(tmp_path, read):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from procurl import TaskPool
-from procurl.records.experiment import Experiment, Request
+from procurl.records.experiment import Experiment, RunPlan
 from procurl.records.export import write_csv
 from procurl.records.results import Measured, RunId, Snapshot
 from procurl.records.store import open_experiment, read_store
@@ -24,9 +24,9 @@ def large(tmp_path_factory):
     seen = rng.random((3, 100)).astype(np.float32)
     snapshot = Snapshot(np.arange(100), seen[0], seen[1], seen[2])
     picks = rng.integers(0, 100, 600)
-    request = Request({f"procurl-val:beta={beta}": RUNS // 10 for beta in range(10)})
+    plan = RunPlan({f"procurl-val:beta={beta}": RUNS // 10 for beta in range(10)})
     experiment = Experiment(env="corridor", engine="jax", steps=1_000_000)
-    with open_experiment(folder, experiment, POOL, request) as store:
+    with open_experiment(folder, experiment, POOL, plan) as store:
         for beta in range(10):
             with store.together():
                 for seed in range(RUNS // 10):

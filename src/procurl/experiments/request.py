@@ -9,8 +9,8 @@ from procurl.envs import make_host_env, make_pool
 from procurl.envs.mujoco.threads import thread_count
 from procurl.experiments.presets import paper_strategy
 from procurl.experiments.running.batch import has_host_form, host_environments
-from procurl.experiments.running.local import cores
 from procurl.internals.checks import require_choice, require_whole
+from procurl.internals.hardware import cores
 from procurl.internals.settings import flat_settings, with_settings
 from procurl.ppo.learning.settings import PPOSettings, paper_settings
 from procurl.records.experiment import Contender, read_settings

@@ -1,12 +1,11 @@
-"""What to run: an experiment of one environment, cut into batches of runs of fixed width."""
+"""What to train: an experiment of one environment, its contenders and their seeds."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 from procurl.internals.checks import require_whole
-from procurl.tasks.pool import TaskPool
 
 NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
 HASHES = {"pool_hash": "training pool", "test_hash": "test pool"}
@@ -106,69 +105,17 @@ def _difference(name: str, there: Any, asked: Any) -> str:
     return f"{name} is {there!r}, not {asked!r}"
 
 
-class Batch(NamedTuple):
-    """Runs that are trained side by side."""
+class RunPlan(NamedTuple):
+    """The runs that a directory is meant to hold: seeds 0 to n − 1 of every contender."""
 
-    contender: Contender
-    first_seed: int
-    width: int
+    seeds: dict[str, int]  # n by label, in the order in which contenders were added
 
-    @property
-    def seeds(self) -> range:
-        return range(self.first_seed, self.first_seed + self.width)
-
-    @property
-    def folder(self) -> str:
-        """Where in the experiment's directory it is kept."""
-        name = self.contender.label.replace(":", "--").replace("/", "_")
-        return f"runs/{name}/seeds-{self.first_seed:05d}-{self.seeds[-1]:05d}"
-
-
-class Job(NamedTuple):
-    """What whoever trains a batch needs besides the batch."""
-
-    experiment: Experiment
-    pool: TaskPool
-    test_pool: TaskPool | None
-    keep_models: bool
-
-
-class Request(NamedTuple):
-    """What has been asked of a directory so far: seeds per contender."""
-
-    seeds: dict[str, int]  # by label
-
-    def extended(self, contenders: list[Contender], seeds: int) -> Self:
-        """With more contenders or seeds; nothing that was asked for is taken back."""
+    def extended(self, contenders: Sequence[Contender], seeds: int) -> Self:
+        """With more contenders or more seeds; a plan never shrinks."""
         more = dict(self.seeds)
         for contender in contenders:
             more[contender.label] = max(seeds, more.get(contender.label, 0))
         return self._replace(seeds=more)
-
-
-def batches_of(request: Request, width: int) -> list[Batch]:
-    """Every batch that the request needs, its contenders taking turns.
-
-    The last batch of a contender may hold more seeds than were asked for: widths are fixed, so that
-    numbers do not depend on how a sweep was cut.
-    """
-    rounds = [
-        (first, Batch(Contender.parse(label), first, width))
-        for label, seeds in request.seeds.items()
-        for first in range(0, seeds, width)
-    ]
-    return [batch for _, batch in sorted(rounds, key=lambda pair: pair[0])]
-
-
-def costly_first(batches: Sequence[Batch], cost: Callable[[Contender], float]) -> list[Batch]:
-    """The batches in the order in which to begin them, so that none of the long ones ends alone.
-
-    Args:
-        batches: in order.
-        cost: of a contender, in any unit; equal ones keep their order.
-    """
-    costs = {contender: cost(contender) for contender in {batch.contender for batch in batches}}
-    return sorted(batches, key=lambda batch: -costs[batch.contender])
 
 
 def read_settings(text: str, owner: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
-from procurl.records.experiment import Contender, Experiment, Request, differences
+from procurl.records.experiment import Contender, Experiment, RunPlan, differences
 from procurl.records.export import Row
 from procurl.records.machine import machine, versions
 from procurl.records.packing import pack_pool, unpack_pool
@@ -74,9 +74,9 @@ class Store:
             self._db.close()
 
     @property
-    def request(self) -> Request:
+    def plan(self) -> RunPlan:
         """The seeds that were asked for, by contender in the order in which they came."""
-        return Request({contender.label: seeds for contender, seeds in self._asked().items()})
+        return RunPlan({contender.label: seeds for contender, seeds in self._asked().items()})
 
     def together(self) -> AbstractContextManager[None]:
         """Write all that is added inside, or nothing of it."""
@@ -107,10 +107,10 @@ class Store:
             facts = (time, command, json.dumps(versions()), json.dumps(machine()))
             add_counted(self._db, self.path, "commands", facts)
 
-    def ask(self, request: Request) -> None:
+    def ask(self, plan: RunPlan) -> None:
         """Remember what was asked for; nothing that was asked for before is taken back."""
         with self.together():
-            for label, seeds in request.seeds.items():
+            for label, seeds in plan.seeds.items():
                 self._ask(Contender.parse(label), seeds)
 
     def begin(self, run: RunId, padding: bool = False) -> None:
@@ -270,7 +270,7 @@ class Store:
         """What a report tells of where the results came from."""
         with self._one_moment():
             commands = counted_rows(self._db, self.path, "commands")
-            asked = self.request.seeds
+            asked = self.plan.seeds
             finished = [r for r in self.finished() if r.seed < asked.get(r.label, 0)]
             one_by_one = self.experiment.one_by_one
             total = len(self._known()) if one_by_one else sum(asked.values())
@@ -322,7 +322,7 @@ def open_experiment(
     folder: Path,
     wanted: Experiment,
     pool: TaskPool,
-    request: Request | None = None,
+    plan: RunPlan | None = None,
     command: str | None = None,
 ) -> Store:
     """The store of `folder` to write to, made where there is none.
@@ -333,7 +333,7 @@ def open_experiment(
         folder: is made where it is missing.
         wanted: what all runs have in common. `pool_hash` is filled in.
         pool: the training pool, which is kept so that reports need nothing else.
-        request: contenders and seeds; more than before extend the experiment.
+        plan: contenders and seeds; more than before extend the experiment.
         command: how to run this again; by default the command line of this process.
     """
     wanted = replace(wanted, pool_hash=pool.fingerprint)
@@ -353,8 +353,8 @@ def open_experiment(
             time = datetime.now().astimezone().isoformat(timespec="seconds")
             told = " ".join(sys.argv) if command is None else command
             store.remember(time, told)
-            if request is not None:
-                store.ask(request)
+            if plan is not None:
+                store.ask(plan)
     except BaseException:
         store.close()
         raise

@@ -8,16 +8,17 @@ pytest.importorskip("mujoco")
 
 from procurl import load_policy
 from procurl.envs import make_pool
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import make_trainer, train_batch
 from procurl.internals.settings import describe
 from procurl.ppo.learning.settings import PPOSettings
-from procurl.records.experiment import Batch, Contender, Experiment, Job
+from procurl.records.experiment import Contender, Experiment
 
 POOL = make_pool("ballcatching", size=3)
 SMALL = PPOSettings(
     n_steps=32, n_epochs=1, batch_size=32, shared_layers=(8,), policy_layers=(8,), value_layers=(8,)
 )
-BATCH = Batch(Contender("procurl-val"), 0, 1)
+BATCH = RunBatch(Contender("procurl-val"), 0, 1)
 EXPERIMENT = Experiment(
     "ballcatching", "host", 160, n_envs=4, student=describe(SMALL), eval_every=64, eval_episodes=2
 )

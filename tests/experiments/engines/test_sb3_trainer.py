@@ -13,13 +13,14 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from procurl import load_policy
 from procurl.envs import TaskEnv, make_array_env, make_pool
 from procurl.envs.adapters.gym_env import GymEnv
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines import sb3_trainer
 from procurl.experiments.engines.sb3_ppo import network_weights, paper_ppo
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.experiments.presets import PRESETS
 from procurl.internals.settings import describe
 from procurl.ppo.learning.settings import PPOSettings, paper_settings
-from procurl.records.experiment import Batch, Contender, Experiment, Job
+from procurl.records.experiment import Contender, Experiment
 
 POOL = make_pool("pointmass-s", size=10)
 SMALL = PPOSettings(
@@ -36,7 +37,7 @@ def often_evaluated(monkeypatch):
 def trainer(strategy="procurl-val", width=2, test_pool=None, setting=""):
     experiment = Experiment("pointmass-s", "sb3", 640, n_envs=2, student=describe(SMALL))
     job = Job(experiment, POOL, test_pool, True)
-    return sb3_trainer.make_trainer(job, Batch(Contender(strategy, setting), 0, width))
+    return sb3_trainer.make_trainer(job, RunBatch(Contender(strategy, setting), 0, width))
 
 
 def carried(checkpoint):

@@ -19,7 +19,7 @@ from procurl.experiments.report.explorer import CELLS, chosen_runs, explorer_pay
 from procurl.experiments.report.packing import MISSING, column, packed, script_json
 from procurl.experiments.report.pictures import Pictures, task_pictures
 from procurl.experiments.report.report import report_html, write_report
-from procurl.records.experiment import Experiment, Request
+from procurl.records.experiment import Experiment, RunPlan
 from procurl.records.results import SHOWN_TASKS, RunId
 from procurl.records.store import open_experiment
 from procurl.tasks.pool import TaskPool
@@ -354,8 +354,8 @@ def test_a_page_without_evaluations_says_so():
 def test_the_report_of_a_directory_with_its_tables_and_figures(tmp_path):
     results = report_results(seeds=2, picks=400)
     experiment = Experiment(env="pointmass-s", engine="jax", steps=results.steps)
-    request = Request(dict.fromkeys(results.labels, 2))
-    with open_experiment(tmp_path, experiment, results.pool, request, "procurl compare …") as store:
+    plan = RunPlan(dict.fromkeys(results.labels, 2))
+    with open_experiment(tmp_path, experiment, results.pool, plan, "procurl compare …") as store:
         for run in results.runs:
             store.begin(run)
             store.add(run, *results.detail(run))
@@ -374,7 +374,7 @@ def test_the_report_of_a_directory_with_its_tables_and_figures(tmp_path):
 
 def test_a_directory_without_evaluations_is_refused_and_left_alone(tmp_path):
     experiment = Experiment(env="pointmass-s", engine="jax", steps=100)
-    open_experiment(tmp_path, experiment, SEVEN, Request({"iid": 1}), "procurl").close()
+    open_experiment(tmp_path, experiment, SEVEN, RunPlan({"iid": 1}), "procurl").close()
     before = sorted(tmp_path.iterdir())
     with pytest.raises(ValueError, match="no evaluation yet"):
         write_report(tmp_path)

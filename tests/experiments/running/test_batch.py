@@ -119,4 +119,4 @@ def test_mujoco_is_stepped_on_the_host_where_that_is_asked_for_or_there_is_no_gp
 ):
     monkeypatch.setattr(batch_module, "resolve_name", lambda name: lambda *_: name)
     made = make_trainer(job(engine=engine, env=env, device=device), BATCH)
-    assert made.startswith(f"procurl.experiments.{module}:")
+    assert made.startswith(f"procurl.experiments.engines.{module}:")

@@ -2,12 +2,13 @@
 
 import pytest
 
+from procurl.experiments.batches import RunBatch
 from procurl.experiments.running.batch import Progress
-from procurl.experiments.running.live import Sweep, live
-from procurl.records.experiment import Batch, Contender, Experiment
+from procurl.experiments.running.live import SweepProgress, live
+from procurl.records.experiment import Contender, Experiment
 
-VAL = [Batch(Contender("procurl-val"), first, 4) for first in (0, 4)]
-IID = [Batch(Contender("iid"), first, 4) for first in (0, 4)]
+VAL = [RunBatch(Contender("procurl-val"), first, 4) for first in (0, 4)]
+IID = [RunBatch(Contender("iid"), first, 4) for first in (0, 4)]
 EXPERIMENT = Experiment(env="corridor", engine="jax", steps=1000)
 
 
@@ -25,7 +26,7 @@ def said(batch, step, performance=None, **more):
 def test_standing_by_hand():
     """Two batches of four runs: one of them finished, one trains 100 steps a second per run."""
     clock = Clock()
-    sweep = Sweep(1000, VAL, [VAL[0]], clock)
+    sweep = SweepProgress(1000, VAL, [VAL[0]], clock)
     sweep.hear(said(VAL[1], 100))
     clock.now = 60.0  # compiling does not count
     sweep.hear(said(VAL[1], 200))
@@ -42,7 +43,7 @@ def test_standing_by_hand():
 def test_the_end_is_guessed_from_the_slowest_where_a_contender_has_not_begun():
     """900 steps are left of one batch and 1000 of each of three, at 50 a second, one at a time."""
     clock = Clock()
-    sweep = Sweep(1000, [*VAL, *IID], [], clock)
+    sweep = SweepProgress(1000, [*VAL, *IID], [], clock)
     assert sweep.seconds_left() is None
     for clock.now, step in ((0.0, 0), (1.0, 50), (2.0, 100)):
         sweep.hear(said(VAL[0], step))
@@ -51,7 +52,7 @@ def test_the_end_is_guessed_from_the_slowest_where_a_contender_has_not_begun():
 
 def test_a_finished_batch_has_no_speed():
     clock = Clock()
-    sweep = Sweep(1000, VAL[:1], [], clock)
+    sweep = SweepProgress(1000, VAL[:1], [], clock)
     for clock.now, step in ((0.0, 0), (1.0, 512)):
         sweep.hear(said(VAL[0], step))
     clock.now = 2.0

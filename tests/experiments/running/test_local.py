@@ -6,8 +6,9 @@ import os
 import pytest
 
 from procurl.envs.mujoco.threads import THREADS_VARIABLE
+from procurl.experiments.batches import RunBatch
 from procurl.experiments.running import local
-from procurl.records.experiment import Batch, Contender
+from procurl.records.experiment import Contender
 
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
@@ -60,7 +61,7 @@ def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
     """Whoever drives then hears its end, as of one that was killed."""
     monkeypatch.setattr(local, "train_batch", lambda *_: iter(()))
     ours, theirs = multiprocessing.Pipe()
-    local._train(theirs, tmp_path, None, Batch(Contender("iid"), 0, 1), lambda: stopped)
+    local._train(theirs, tmp_path, None, RunBatch(Contender("iid"), 0, 1), lambda: stopped)
     theirs.close()
     heard = []
     while ours.poll():

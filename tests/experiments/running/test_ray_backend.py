@@ -6,13 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from procurl.experiments.batches import RunBatch
 from procurl.experiments.running import batch as batch_module
 from procurl.experiments.running import ray_backend
-from procurl.experiments.running.ray_backend import RETRIES, RayCluster
-from procurl.records.experiment import Batch, Contender
+from procurl.experiments.running.ray_backend import RETRIES, RayBackend
+from procurl.records.experiment import Contender
 from tests.experiments.counting import CountingTrainer, job
 
-BATCHES = [Batch(Contender("iid"), 0, 2), Batch(Contender("iid"), 2, 2)]
+BATCHES = [RunBatch(Contender("iid"), 0, 2), RunBatch(Contender("iid"), 2, 2)]
 
 
 class RayError(Exception):
@@ -115,7 +116,7 @@ def fake(monkeypatch):
 
 def trained(folder, batches=BATCHES):
     said = []
-    with RayCluster() as cluster:
+    with RayBackend() as cluster:
         cluster.run(folder, job(), batches, said.append)
     return said
 
@@ -139,7 +140,7 @@ def test_every_batch_is_trained_and_kept_here(fake, tmp_path):
 
 def test_where_there_are_gpus_batches_share_them(fake, tmp_path):
     ray = fake(gpus=1)
-    with RayCluster() as cluster:
+    with RayBackend() as cluster:
         assert cluster.device == "gpu"
         cluster.run(tmp_path, job(), BATCHES[:1], lambda _: None)
     assert (ray.options["num_gpus"], ray.options["num_cpus"]) == (0.5, 0)
@@ -191,4 +192,4 @@ def test_an_error_of_a_task_is_told_as_it_was(fake, tmp_path, monkeypatch):
 def test_without_ray_it_is_told_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match="pip install 'procurl\\[ray\\]'"):
-        RayCluster()
+        RayBackend()

@@ -2,10 +2,11 @@
 
 import pytest
 
-from procurl.experiments.compare import recorder, run_of, unfinished
+from procurl.experiments.batches import batches_of
 from procurl.experiments.running import batch as batch_module
 from procurl.experiments.running.batch import train_batch
-from procurl.records.experiment import Request, batches_of
+from procurl.experiments.running.recorder import recorder, unfinished
+from procurl.records.experiment import RunPlan
 from procurl.records.results import RunId
 from procurl.records.store import open_experiment
 from tests.experiments.counting import POOL, CountingTrainer, job
@@ -32,13 +33,13 @@ def counting(monkeypatch):
 @pytest.fixture
 def store(tmp_path):
     """Three seeds are asked for, so the second batch trains one more than that."""
-    with open_experiment(tmp_path, job().experiment, POOL, Request({"iid": 3})) as opened:
+    with open_experiment(tmp_path, job().experiment, POOL, RunPlan({"iid": 3})) as opened:
         yield opened
 
 
 def test_a_sweep_is_recorded_with_its_padding_hidden(store):
     log, shown = ListLog(), []
-    batches = batches_of(store.request, store.experiment.width)
+    batches = batches_of(store.plan, store.experiment.width)
     for batch in batches:
         for progress in train_batch(job(), batch, None):
             recorder(store, [log], shown.append)(progress)
@@ -56,7 +57,7 @@ def test_a_sweep_is_recorded_with_its_padding_hidden(store):
 def test_what_is_told_again_is_neither_twice_in_the_store_nor_logged_again(store):
     log = ListLog()
     record = recorder(store, [log], lambda _: None)
-    batch = batches_of(store.request, store.experiment.width)[0]
+    batch = batches_of(store.plan, store.experiment.width)[0]
     told = list(train_batch(job(), batch, None))
     cut = next(i for i, progress in enumerate(told) if progress.measured and progress.step > 50)
     for progress in told[: cut + 1]:
@@ -67,11 +68,11 @@ def test_what_is_told_again_is_neither_twice_in_the_store_nor_logged_again(store
         record(progress)
     assert before == 4
     assert len(log.added) == len(set(log.added)) == 8
-    assert [m.step for m in store.detail(run_of(batch, 0))] == [30, 60, 90, 100]
+    assert [m.step for m in store.detail(batch.runs[0])] == [30, 60, 90, 100]
 
 
 def test_a_batch_without_the_models_that_are_asked_for_is_not_finished(store):
-    batch = batches_of(store.request, store.experiment.width)[0]
+    batch = batches_of(store.plan, store.experiment.width)[0]
     for progress in train_batch(job(), batch, None):
         recorder(store, [], lambda _: None)(progress)
     assert unfinished(store, [batch], keep_models=False) == []

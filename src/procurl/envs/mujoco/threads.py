@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from procurl.internals.checks import require_whole
+from procurl.internals.hardware import cores
 
 THREADS_VARIABLE = "PROCURL_THREADS"  # of the environment: threads where none are asked for
 
@@ -21,9 +22,7 @@ def thread_count(threads: int | None) -> int:
                 "many threads step MuJoCo"
             )
         return int(told)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return cores()
 
 
 class Threads:

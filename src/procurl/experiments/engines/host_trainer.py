@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from procurl.envs import make_host_env
 from procurl.envs.adapters.vector_env import GymVectorEnv
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.jax_trainer import measured_of
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
@@ -19,7 +20,6 @@ from procurl.policy import make_policy, save_policy
 from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
 from procurl.ppo.host.run import HostRun, NotFiniteError
 from procurl.ppo.student import START_SAMPLES
-from procurl.records.experiment import Batch, Job
 from procurl.records.results import Measured, evaluated_tasks, shown_tasks
 from procurl.tasks.pool import TaskPool
 
@@ -98,7 +98,7 @@ class HostTrainer:
             save_policy(place, policy)
 
 
-def make_host_trainer(job: Job, batch: Batch) -> HostTrainer:
+def make_host_trainer(job: Job, batch: RunBatch) -> HostTrainer:
     """The runs of a batch at their first step."""
     experiment, contender = job.experiment, batch.contender
     strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())

@@ -9,13 +9,13 @@ import jax
 import numpy as np
 
 from procurl.envs import make_array_env
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
 from procurl.internals.settings import describe
 from procurl.policy import make_policy, save_policy
 from procurl.ppo.checkpoints import checkpoint_of, restore
 from procurl.ppo.runs import Evaluation, Runs
-from procurl.records.experiment import Batch, Job
 from procurl.records.results import Measured, Snapshot, evaluated_tasks, shown_tasks
 
 
@@ -85,7 +85,7 @@ class JaxTrainer:
             save_policy(place, policy)
 
 
-def make_trainer(job: Job, batch: Batch) -> JaxTrainer:
+def make_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
     """The runs of a batch at their first step."""
     experiment = job.experiment
     env = make_array_env(experiment.env)

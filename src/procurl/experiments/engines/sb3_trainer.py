@@ -8,13 +8,13 @@ import torch
 from numpy.typing import NDArray
 
 from procurl.envs import make_host_env
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.sb3_ppo import network_weights
 from procurl.experiments.engines.sb3_run import SB3Run
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
 from procurl.internals.settings import describe
 from procurl.policy import make_policy, save_policy
-from procurl.records.experiment import Batch, Job
 from procurl.records.packing import pack_measured, unpack_measured
 from procurl.records.results import Measured, evaluated_tasks
 from procurl.sb3.saving.runs import within
@@ -97,7 +97,7 @@ class SB3Trainer:
             save_policy(place, policy)
 
 
-def make_trainer(job: Job, batch: Batch) -> SB3Trainer:
+def make_trainer(job: Job, batch: RunBatch) -> SB3Trainer:
     """The runs of a batch at their first step."""
     torch.set_num_threads(1)  # there is a process for every core
     experiment, contender = job.experiment, batch.contender

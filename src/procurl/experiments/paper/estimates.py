@@ -1,7 +1,6 @@
 """How long the runs of an entry take here, from rates that were measured once."""
 
 import math
-import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -9,6 +8,7 @@ from procurl.envs.registry import make_host_env, make_pool
 from procurl.experiments.paper.entries import Sweep
 from procurl.experiments.paper.numbers import theirs
 from procurl.experiments.presets import paper_strategy
+from procurl.internals.hardware import cores as usable_cores
 from procurl.internals.settings import flat_settings
 from procurl.records.experiment import Contender
 
@@ -39,7 +39,7 @@ def estimate(needs: Iterable[tuple[Sweep, Iterable[str], int]], cores: int | Non
         needs: sweeps with contenders and seeds.
         cores: of the machine; by default those that this process may use.
     """
-    cores = cores or len(os.sched_getaffinity(0))
+    cores = cores or usable_cores()
     total = 0.0
     for sweep, contenders, seeds in needs:
         rate = RATES.get((sweep.env, sweep.engine))

@@ -6,7 +6,6 @@ records alone rebuild them.
 """
 
 import math
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from procurl.experiments.paper.pages import Made
 from procurl.experiments.paper.records import names_recorded, read_joined, write_records
 from procurl.experiments.paper.runs import RECORDS, Options, command, commands_of, train_missing
 from procurl.internals.archive import write_text
+from procurl.internals.hardware import cores
 
 NOTES = "notes.md"  # beside a page
 
@@ -38,12 +38,11 @@ def list_names(seeds: int | None = None) -> str:
         for entry in ENTRIES.values()
     ]
     measured = [entry for entry in ENTRIES.values() if not _unmeasured(entry, seeds)]
-    cores = len(os.sched_getaffinity(0))
-    table = as_text(Table(("name", "paper", "runs", f"on {cores} cores", "title"), tuple(rows)))
+    table = as_text(Table(("name", "paper", "runs", f"on {cores()} cores", "title"), tuple(rows)))
     return (
         f"{table}\n\n"
         f"Entries share runs: all that was measured together takes about "
-        f"{duration(_seconds(measured, seeds))} on {cores} cores.\n"
+        f"{duration(_seconds(measured, seeds))} on {cores()} cores.\n"
         f"`procurl paper NAME ...` makes some of it, `procurl paper {ALL}` everything."
     )
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from procurl.envs.registry import ENVIRONMENTS
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.trainer import Checkpoint, Trainer
 from procurl.experiments.running.slots import STEP
 from procurl.internals.archive import pack_archive, unpack_archive
-from procurl.records.experiment import Batch, Job
 from procurl.records.results import Measured
 
 SAVE_SECONDS = 20.0  # between checkpoints, beside those at evaluations
@@ -37,7 +37,7 @@ TRAINERS = {
 class Progress(NamedTuple):
     """What a batch has to say while it trains."""
 
-    batch: Batch
+    batch: RunBatch
     step: int  # training steps of each run
     seconds: float  # of training, over all sessions
     performance: float | None  # mean over the runs at the latest evaluation
@@ -48,7 +48,7 @@ class Progress(NamedTuple):
     finished: tuple[int | None, ...] | None = None  # [w] `stopped_at`, at the very end
 
 
-def make_trainer(job: Job, batch: Batch) -> Trainer:
+def make_trainer(job: Job, batch: RunBatch) -> Trainer:
     """The batch at its first step, in the engine of its experiment.
 
     Environments that have a form of their own for the host are stepped there on a CPU.
@@ -78,7 +78,7 @@ def host_environments() -> tuple[str, ...]:
 
 def train_batch(
     job: Job,
-    batch: Batch,
+    batch: RunBatch,
     checkpoint: bytes | None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[Progress]:
@@ -138,7 +138,7 @@ def _evaluate_last(trainer: Trainer, steps: int) -> None:
         trainer.evaluate(steps)
 
 
-def _newly_stopped(trainer: Trainer, batch: Batch, known: list[bool]) -> Iterator[str]:
+def _newly_stopped(trainer: Trainer, batch: RunBatch, known: list[bool]) -> Iterator[str]:
     """A sentence for each run that has stopped since the last look; `known` is updated."""
     for run, step in enumerate(trainer.stopped_at):
         if step is not None and not known[run]:
@@ -149,7 +149,7 @@ def _newly_stopped(trainer: Trainer, batch: Batch, known: list[bool]) -> Iterato
             )
 
 
-def _models(trainer: Trainer, batch: Batch) -> dict[str, bytes]:
+def _models(trainer: Trainer, batch: RunBatch) -> dict[str, bytes]:
     """The files of the models of every run that was not stopped."""
     with tempfile.TemporaryDirectory() as folder:
         for run, step in enumerate(trainer.stopped_at):
@@ -172,7 +172,7 @@ def _packed(trainer: Trainer, identity: dict[str, Any]) -> bytes:
     return b"".join(pack_archive(meta, checkpoint.arrays))
 
 
-def _unpacked(content: bytes, batch: Batch, identity: dict[str, Any]) -> Checkpoint:
+def _unpacked(content: bytes, batch: RunBatch, identity: dict[str, Any]) -> Checkpoint:
     meta, arrays = unpack_archive(content, batch.folder)
     written = {**meta["identity"], "experiment": {**SINCE, **meta["identity"]["experiment"]}}
     if written != json.loads(json.dumps(identity)):

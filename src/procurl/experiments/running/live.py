@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from procurl.experiments.batches import RunBatch
 from procurl.experiments.running.batch import Progress
-from procurl.records.experiment import Batch, Experiment
+from procurl.records.experiment import Experiment
 
 Listener = Callable[[Progress], None]  # is told what a batch has to say
 
 
-class Standing(NamedTuple):
+class ContenderProgress(NamedTuple):
     """How far the runs of one contender are."""
 
     label: str
@@ -31,7 +32,7 @@ class Standing(NamedTuple):
         return f"{self.finished}/{self.runs} runs  {speed} steps/s  performance {score}"
 
 
-class Sweep:
+class SweepProgress:
     """What is known of all batches of an experiment.
 
     Args:
@@ -44,18 +45,18 @@ class Sweep:
     def __init__(
         self,
         steps: int,
-        batches: Sequence[Batch],
-        finished: Collection[Batch],
+        batches: Sequence[RunBatch],
+        finished: Collection[RunBatch],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._steps = steps
         self._at = {batch: steps if batch in finished else 0 for batch in batches}
         self._finished = set(finished)
-        self._scores: dict[Batch, float] = {}
-        self._begun: dict[Batch, int] = {}  # step when first heard of
-        self._since: dict[Batch, tuple[float, int]] = {}  # time and step once it had compiled
-        self._speeds: dict[Batch, float] = {}  # steps per second of one of its runs
+        self._scores: dict[RunBatch, float] = {}
+        self._begun: dict[RunBatch, int] = {}  # step when first heard of
+        self._since: dict[RunBatch, tuple[float, int]] = {}  # time and step once it had compiled
+        self._speeds: dict[RunBatch, float] = {}  # steps per second of one of its runs
         self.labels = list(dict.fromkeys(batch.contender.label for batch in batches))
 
     def hear(self, progress: Progress) -> None:
@@ -71,13 +72,13 @@ class Sweep:
         if progress.finished is not None:
             self._finished.add(batch)
 
-    def standing(self, label: str) -> Standing:
+    def standing(self, label: str) -> ContenderProgress:
         """Of one contender."""
         mine = [batch for batch in self._at if batch.contender.label == label]
         runs = sum(batch.width for batch in mine)
         scores = [self._scores[batch] for batch in mine if batch in self._scores]
         training = [b for b in mine if b in self._speeds and b not in self._finished]
-        return Standing(
+        return ContenderProgress(
             label,
             steps=sum(self._at[batch] * batch.width for batch in mine),
             total=self._steps * runs,
@@ -110,17 +111,17 @@ class Sweep:
 
 @contextmanager
 def live(
-    experiment: Experiment, batches: Sequence[Batch], finished: Collection[Batch]
+    experiment: Experiment, batches: Sequence[RunBatch], finished: Collection[RunBatch]
 ) -> Iterator[Listener]:
     """A bar per contender on a terminal, plain lines at every tenth elsewhere."""
-    sweep = Sweep(experiment.steps, batches, finished)
+    sweep = SweepProgress(experiment.steps, batches, finished)
     view = _bars if sys.stderr.isatty() else _lines
     with view(sweep) as show:
         yield show
 
 
 @contextmanager
-def _bars(sweep: Sweep) -> Iterator[Listener]:
+def _bars(sweep: SweepProgress) -> Iterator[Listener]:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bars
@@ -153,7 +154,7 @@ def _bars(sweep: Sweep) -> Iterator[Listener]:
 
 
 @contextmanager
-def _lines(sweep: Sweep) -> Iterator[Listener]:
+def _lines(sweep: SweepProgress) -> Iterator[Listener]:
     tenths = {label: _tenth(sweep.standing(label)) for label in sweep.labels}
 
     def show(progress: Progress) -> None:
@@ -170,12 +171,12 @@ def _lines(sweep: Sweep) -> Iterator[Listener]:
     yield show
 
 
-def _tenth(now: Standing) -> int:
+def _tenth(now: ContenderProgress) -> int:
     """Of the way; the last one is done once all runs are finished."""
     return min(10 * now.steps // now.total, 10 if now.finished == now.runs else 9)
 
 
-def _left(sweep: Sweep) -> str:
+def _left(sweep: SweepProgress) -> str:
     """The time to the end in words, nothing while it is not known."""
     seconds = sweep.seconds_left()
     if seconds is None or seconds < 0.5:

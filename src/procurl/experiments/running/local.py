@@ -2,36 +2,35 @@
 
 import multiprocessing
 import os
-import shutil
 import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from procurl.envs.mujoco.threads import THREADS_VARIABLE
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import Progress, train_batch
 from procurl.experiments.running.slots import Slots
 from procurl.internals.archive import write_bytes
-from procurl.records.experiment import Batch, Job
+from procurl.internals.hardware import cores
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 STOP_SECONDS = 10.0  # that a process has for its last checkpoint
 
 
-class Worker(NamedTuple):
+class WorkerProcess(NamedTuple):
     """A process that trains batches one after the other."""
 
     process: Any
     pipe: Connection  # batches go in; progress, None for done, and exceptions come out
 
 
-class Workers:
+class LocalBackend:
     """Processes that wait for batches; started before it is known which, as they start slowly.
 
     Args:
@@ -49,7 +48,7 @@ class Workers:
             process = context.Process(target=_serve, args=(theirs, count, device, preload))
             process.start()
             theirs.close()
-            self._all.append(Worker(process, ours))
+            self._all.append(WorkerProcess(process, ours))
 
     def __enter__(self) -> Self:
         return self
@@ -58,7 +57,11 @@ class Workers:
         self.stop()
 
     def run(
-        self, folder: Path, job: Job, batches: Sequence[Batch], report: Callable[[Progress], None]
+        self,
+        folder: Path,
+        job: Job,
+        batches: Sequence[RunBatch],
+        report: Callable[[Progress], None],
     ) -> None:
         """Train every batch, telling `report` what each has to say; raises what went wrong."""
         waiting = list(batches)
@@ -92,18 +95,6 @@ class Workers:
                 worker.process.kill()
                 worker.process.join()
             worker.pipe.close()
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def has_gpu() -> bool:
-    """Whether JAX would find an NVIDIA GPU; asked without starting JAX, which would take it."""
-    plugin = any(find_spec(name) for name in ("jax_cuda12_plugin", "jax_cuda13_plugin"))
-    wanted = os.environ.get("JAX_PLATFORMS", "cuda")
-    return plugin and "cuda" in wanted and shutil.which("nvidia-smi") is not None
 
 
 @contextmanager
@@ -206,7 +197,7 @@ def _train(
     pipe: Connection,
     folder: Path,
     job: Job,
-    batch: Batch,
+    batch: RunBatch,
     stopping: Callable[[], bool],
 ) -> None:
     slots = Slots(folder / batch.folder)

@@ -6,10 +6,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
+from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import Progress, train_batch
-from procurl.experiments.running.local import cores, keep_files, prepare_process
+from procurl.experiments.running.local import keep_files, prepare_process
 from procurl.experiments.running.slots import Slots
-from procurl.records.experiment import Batch, Job
+from procurl.internals.hardware import cores
 
 GPU_SHARE = 0.5  # of a GPU, which is more than a batch keeps busy
 RETRIES = 5  # of a batch that gets no further
@@ -17,7 +18,7 @@ IN_FLIGHT = 4  # batches handed to the cluster per place that it has
 PATIENCE = 1.0  # seconds between looks at the keyboard
 
 
-class RayCluster:
+class RayBackend:
     """A cluster to train on; a local one is started where none is named or running.
 
     Args:
@@ -51,7 +52,11 @@ class RayCluster:
         self._ray.shutdown()
 
     def run(
-        self, folder: Path, job: Job, batches: Sequence[Batch], report: Callable[[Progress], None]
+        self,
+        folder: Path,
+        job: Job,
+        batches: Sequence[RunBatch],
+        report: Callable[[Progress], None],
     ) -> None:
         """Train every batch, telling `report` what each has to say; raises what went wrong.
 
@@ -87,11 +92,11 @@ class _Tasks:
         self._remote = ray.remote(max_retries=0, num_returns="streaming", **options)(_train)
         self._ray, self._folder, self._report = ray, folder, report
         self._job, self._place = ray.put(job), (gpu, threads)
-        self._slots: dict[Batch, Slots] = {}
-        self._losses: dict[Batch, int] = {}  # in a row, without a new checkpoint
-        self.running: dict[Any, Batch] = {}  # by the stream of what it says
+        self._slots: dict[RunBatch, Slots] = {}
+        self._losses: dict[RunBatch, int] = {}  # in a row, without a new checkpoint
+        self.running: dict[Any, RunBatch] = {}  # by the stream of what it says
 
-    def submit(self, batch: Batch) -> None:
+    def submit(self, batch: RunBatch) -> None:
         """Hand a batch to the cluster, with the newest checkpoint that is here."""
         damaged: list[str] = []
         slots = self._slots.setdefault(batch, Slots(self._folder / batch.folder))
@@ -117,7 +122,7 @@ class _Tasks:
                 self._losses[batch] = 0
             self._report(keep_files(self._folder, self._slots[batch], progress))
 
-    def _lost(self, batch: Batch, error: Exception) -> None:
+    def _lost(self, batch: RunBatch, error: Exception) -> None:
         """Try again, unless it has been lost too often."""
         reason = str(error).strip().partition("\n")[0]
         self._losses[batch] = self._losses.get(batch, 0) + 1
@@ -129,12 +134,12 @@ class _Tasks:
         self._say(batch, f"{batch.folder}: {reason} It is tried again")
         self.submit(batch)
 
-    def _say(self, batch: Batch, message: str) -> None:
+    def _say(self, batch: RunBatch, message: str) -> None:
         self._report(Progress(batch, 0, 0.0, None, message))
 
 
 def _train(
-    job: Job, batch: Batch, checkpoint: bytes | None, gpu: bool, threads: int
+    job: Job, batch: RunBatch, checkpoint: bytes | None, gpu: bool, threads: int
 ) -> Iterator[Progress]:
     """What a node of the cluster does."""
     if gpu:

@@ -2,11 +2,12 @@
 
 import pytest
 
-from procurl.records.experiment import Contender, Experiment, Request, batches_of, costly_first
+from procurl.experiments.batches import batches_of, costly_first
+from procurl.records.experiment import Contender, Experiment, RunPlan
 
 
-def asked(**seeds: int) -> Request:
-    return Request({name.replace("_", "-"): count for name, count in seeds.items()})
+def asked(**seeds: int) -> RunPlan:
+    return RunPlan({name.replace("_", "-"): count for name, count in seeds.items()})
 
 
 def test_a_contender_carries_its_settings():
@@ -45,7 +46,7 @@ def test_batches_keep_their_composition_when_more_is_asked_for():
 
 def test_every_batch_has_a_folder_of_its_own():
     labels = ["procurl-val", "procurl-val:beta=10", "procurl-val:beta=10,floor=0.1", "iid"]
-    batches = batches_of(Request(dict.fromkeys(labels, 9)), 4)
+    batches = batches_of(RunPlan(dict.fromkeys(labels, 9)), 4)
     assert len({batch.folder for batch in batches}) == len(batches) == 12
 
 
