@@ -104,16 +104,16 @@ def test_a_directory_without_results_is_named(command, tmp_path, capsys):
         (["compare", "pointmass-s", "--stepz", "3"], "unknown: --stepz 3. Did you mean '--steps'?"),
         (["compare", "pointmass-s", "--seed", "3"], "Did you mean '--seeds'?"),
         (["train", "pointmass-s", "--strateg=iid", "--strategy", "iid"], "mean '--strategy'?"),
-        (["compare", "pointmass-s", "--seeds", "many"], "--seeds: 'many' is no whole number"),
+        (["compare", "pointmass-s", "--seeds", "many"], "--seeds: 'many' is not an integer"),
         (
             ["compare", "pointmass-s", "--steps", "1.5"],
             "no whole number such as 200000 or 1e6. See",
         ),
         (
             ["compare", "pointmass-s", "--steps", "inf"],
-            "argument --steps: 'inf' is no whole number",
+            "argument --steps: 'inf' is not an integer",
         ),
-        (["paper", "--steps", "1e-1"], "argument --steps: '1e-1' is no whole number"),
+        (["paper", "--steps", "1e-1"], "argument --steps: '1e-1' is not an integer"),
         (["compare"], "the following arguments are required: ENV"),
         (["expor"], "Did you mean 'export'?"),
         (["envs", "extra"], "unknown: extra."),
@@ -161,9 +161,9 @@ TRAIN = ["train", "pointmass-s", "--strategy", "iid"]
 @pytest.mark.parametrize(
     ("render", "message"),
     [
-        ("a.png", "--render must be a file that ends in .gif, got {}"),
-        ("folder.gif", "--render must be a file, got {}: it is a directory"),
-        ("file/a.gif", "--render {} cannot be written: its folder cannot be made (File exists)"),
+        ("a.png", "--render must be a file name ending in .gif, got {}"),
+        ("folder.gif", "--render must be a file, got {}, which is a directory"),
+        ("file/a.gif", "--render {} cannot be written: cannot create its directory (File exists)"),
     ],
 )
 def test_a_picture_that_cannot_be_written_is_refused_before_training(
@@ -184,7 +184,8 @@ def test_a_picture_in_a_folder_without_permission_is_refused_before_training(
     path = tmp_path / "a.gif"
     assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 2
     assert (
-        f"--render {path} cannot be written: no permission in its folder" in capsys.readouterr().err
+        f"--render {path} cannot be written: no write permission in its directory"
+        in capsys.readouterr().err
     )
 
 
@@ -225,5 +226,5 @@ def test_kill_ends_a_command_as_ctrl_c_does(monkeypatch, capsys):
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(cli, "_envs", lambda _: signal.raise_signal(signal.SIGTERM))
     assert main(["envs"]) == 130
-    assert "the same command goes on from here" in capsys.readouterr().err
+    assert "run the same command to resume" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGTERM) is before

@@ -69,7 +69,7 @@ def test_a_sweep_that_is_stopped_keeps_a_last_checkpoint_and_goes_on(whole, tmp_
     stop(sweep, how)
     status, _, said = sweep.end()
     assert status == 130
-    assert said.endswith("stopped; the same command goes on from here\n")
+    assert said.endswith("stopped; run the same command to resume\n")
     assert "Traceback" not in said
     assert list(out.glob("runs/*/*/checkpoint-*"))
     finished(out)

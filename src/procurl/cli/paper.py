@@ -1,4 +1,4 @@
-"""The command that makes tables and figures of the paper."""
+"""The `paper` command: reproduce tables and figures of the paper."""
 
 import argparse
 from pathlib import Path
@@ -11,21 +11,21 @@ def add_paper_command(commands: Any) -> None:
     """Add `paper` to the parser's commands."""
     paper = commands.add_parser(
         "paper",
-        help="make tables and figures of the paper, by name",
+        help="reproduce tables and figures of the paper, by name",
         description="Train what a table or figure of the paper needs and write it with the paper's "
-        "numbers beside ours. Without a name, all are listed with what they need and how long it "
-        "takes here. What is trained or recorded already is kept.",
+        "numbers next to ours. Without a name, list all names with the runs they need and the time "
+        "they take on this machine. Runs already trained or recorded are reused.",
         epilog="Example: procurl paper metrics-pointmass-s ablation-beta-pointmass-s --seeds 20",
     )
     add = paper.add_argument
-    add("names", nargs="*", metavar="NAME", help="which; `all` for every one")
+    add("names", nargs="*", metavar="NAME", help="name of a table or figure, or `all`")
     add("--seeds", type=whole, metavar="N", help="runs per strategy (default: as in the paper)")
     add("--steps", type=whole, metavar="N", help="training steps (default: as in the paper)")
     add(
         "--strategies",
         nargs="+",
         metavar="S",
-        help="of the strategies that a name needs, train only these (default: all)",
+        help="train only these of the strategies that NAME needs (default: all)",
     )
     add("--n-envs", type=whole, default=1, metavar="N", help="environments per run (default: 1)")
     add(
@@ -33,7 +33,7 @@ def add_paper_command(commands: Any) -> None:
         type=Path,
         default=Path("results/paper"),
         metavar="DIR",
-        help="where to keep everything (default: %(default)s)",
+        help="output directory (default: %(default)s)",
     )
     add(
         "--from-records",
@@ -41,8 +41,8 @@ def add_paper_command(commands: Any) -> None:
         nargs="+",
         default=[],
         metavar="DIR",
-        help="rebuild from these folders of records instead of training; several are joined; "
-        "without a name, all that can be",
+        help="rebuild pages from these directories of records, joined, instead of training; "
+        "without a name, every page they cover",
     )
     add(
         "--join-records",
@@ -50,17 +50,21 @@ def add_paper_command(commands: Any) -> None:
         nargs="+",
         default=[],
         metavar="DIR",
-        help="add these folders of records to those of --out, and make nothing else",
+        help="only add these directories of records to those in --out",
     )
     add_measuring(add)
     add(
         "--engine",
         default="jax",
-        help="jax (default) or host, see `procurl compare --help`; what host cannot train in, and "
-        "entries of Stable-Baselines3, keep their own",
+        help="jax (default) or host, see `procurl compare --help`; entries that host cannot train, "
+        "and those for Stable-Baselines3, keep their own engine",
     )
     add("--backend", default="local", help="local (default) or ray, see `procurl compare --help`")
-    add("--ray-address", metavar="A", help="of the Ray cluster, see `procurl compare --help`")
+    add(
+        "--ray-address",
+        metavar="A",
+        help="address of the Ray cluster, see `procurl compare --help`",
+    )
     paper.set_defaults(run=_paper)
 
 
@@ -70,7 +74,7 @@ def _paper(parsed: argparse.Namespace) -> int:
     require_directory(parsed.out)
     if parsed.join_records:
         if parsed.names or parsed.from_records:
-            raise ValueError("--join-records makes no pages: leave out names and --from-records")
+            raise ValueError("--join-records writes no pages: omit names and --from-records")
         print(join(parsed.join_records, parsed.out))
         print(f"\nrecords: {parsed.out / 'records'}")
         return 0

@@ -1,4 +1,4 @@
-"""The command line: `procurl COMMAND`. Bad input ends with one sentence and status 2."""
+"""The command line: `procurl COMMAND`. Invalid input gives a one-line error and status 2."""
 
 import argparse
 import errno
@@ -18,7 +18,7 @@ from procurl.internals.checks import suggest
 from procurl.internals.settings import listed_settings
 from procurl.strategies import make_strategy, strategy_names
 
-INTERRUPTED = 130  # what shells give a program that Ctrl-C has ended
+INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,11 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _stopped_gently():
             status: int = parsed.run(parsed)
-    except BrokenPipeError:  # the reader, such as `head`, has what it wanted
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on from here", file=sys.stderr)
+        print("\nstopped; run the same command to resume", file=sys.stderr)
         return INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"procurl {parsed.command}: {error}{_way_out(error)}", file=sys.stderr)
@@ -43,8 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _stopped_gently() -> Iterator[None]:
-    """Take a request to end, as of `kill` or a machine that shuts down, for Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+    """Treat SIGTERM, sent by `kill` or at shutdown, like Ctrl-C."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # only the main thread receives signals
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -55,20 +57,20 @@ def _stopped_gently() -> Iterator[None]:
 
 
 def _way_out(error: Exception) -> str:
-    """What to do about a disk that takes no more."""
+    """A remedy if the disk is full, otherwise an empty string."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return ". Free some space; the same command then goes on from the last checkpoint"
+        return ". Free some space and run the same command to resume from the last checkpoint"
     return ""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, with the nearest name for a mistyped one."""
+    """A parser with one-line errors that suggest the closest name for a mistyped one."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**(settings | {"allow_abbrev": False}))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As ever, but what a command does not know is an error of its own."""
+        """Reject unknown options here, with a suggestion, instead of returning them."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = [name for action in self._actions for name in action.option_strings]
@@ -89,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="procurl",
         description="Curricula for reinforcement learning: which task should the agent train on "
         "next?",
-        epilog="procurl COMMAND --help tells more about each.",
+        epilog="procurl COMMAND --help describes each command.",
     )
     parser.add_argument("--version", action="version", version=f"procurl {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -98,38 +100,42 @@ def _parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser(
         "report",
-        help="write report.html, figures and tables of a directory",
-        description="Write report.html (one file that opens without a network), PNG and SVG "
-        "figures, and tables as Markdown and CSV into a directory of results. compare and train "
-        "do this at their end; it may be done at any time, also while they run.",
+        help="write report.html, figures and tables for a results directory",
+        description="Write report.html (one self-contained file), PNG and SVG figures, and tables "
+        "as Markdown and CSV into a results directory. compare and train do this when they end; "
+        "you can do it at any time, even while they run.",
     )
-    report.add_argument("folder", type=Path, metavar="DIR", help="an --out directory")
+    report.add_argument(
+        "folder", type=Path, metavar="DIR", help="a results directory, as given to --out"
+    )
     report.set_defaults(run=_report)
 
     export = commands.add_parser(
         "export",
-        help="print the records of a directory as CSV",
-        description="Print every evaluation of every run in a directory as CSV, by strategy, seed "
-        "and step.",
+        help="print the evaluations in a results directory as CSV",
+        description="Print every evaluation of every run in a results directory as CSV, sorted by "
+        "strategy, seed and step.",
     )
-    export.add_argument("folder", type=Path, metavar="DIR", help="an --out directory")
+    export.add_argument(
+        "folder", type=Path, metavar="DIR", help="a results directory, as given to --out"
+    )
     export.set_defaults(run=_export)
 
     pool = commands.add_parser(
         "pool",
-        help="write a pool of an environment's tasks to a file",
-        description="Write a pool of an environment's tasks to a file that --pool reads.",
+        help="write a pool of tasks to a file",
+        description="Write a pool of tasks for an environment to a file that --pool reads.",
     )
-    pool.add_argument("env", metavar="ENV", help="environment, see `procurl envs`")
+    pool.add_argument("env", metavar="ENV", help="environment name, see `procurl envs`")
     pool.add_argument("--size", type=whole, help="number of tasks (default: as in the paper)")
     pool.add_argument(
         "--kind",
         default="uniform",
-        help="uniform or test; hard for PointMass and Karel; hard-test for Karel (default: "
-        "%(default)s)",
+        help="uniform or test; also hard for PointMass and Karel, and hard-test for Karel "
+        "(default: %(default)s)",
     )
-    pool.add_argument("--seed", type=whole, help="of the draw (default: the project's own)")
-    pool.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write")
+    pool.add_argument("--seed", type=whole, help="random seed (default: that of the built-in pool)")
+    pool.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file")
     pool.set_defaults(run=_pool)
 
     envs = commands.add_parser(
@@ -158,7 +164,7 @@ def _export(parsed: argparse.Namespace) -> int:
     from procurl.records.store import read_store
 
     with read_store(parsed.folder) as store:
-        rows = list(store.rows())  # all of them are sound before the first is printed
+        rows = list(store.rows())  # verify all rows before printing the first
     write_csv(rows, sys.stdout)
     return 0
 
@@ -173,7 +179,7 @@ def _pool(parsed: argparse.Namespace) -> int:
 
 
 def _envs(_: argparse.Namespace) -> int:
-    """One block per environment: its name, its Gymnasium id, what it is."""
+    """Print one block per environment: name, description, Gymnasium id, spaces, context."""
     from procurl.envs import make_host_env
     from procurl.envs.registry import ENVIRONMENTS
 
@@ -191,7 +197,7 @@ def _envs(_: argparse.Namespace) -> int:
 
 
 def _strategies(_: argparse.Namespace) -> int:
-    """One block per strategy: its name, its rule, the evidence it needs and its settings."""
+    """Print one block per strategy: name, rule, evidence it needs, settings."""
     for name in strategy_names():
         strategy = make_strategy(name)
         settings = listed_settings(strategy)

@@ -1,4 +1,4 @@
-"""The commands that train, and their options."""
+"""The commands `compare` and `train`, and their options."""
 
 import argparse
 import logging
@@ -16,20 +16,20 @@ def add_training_commands(commands: Any) -> None:
     compare = commands.add_parser(
         "compare",
         help="train several strategies with several seeds and compare them",
-        description="Train strategies on an environment of the paper and compare them: a table, "
-        "report.html with learning curves and curricula, figures, and records for `procurl "
-        "export`. An existing --out directory goes on: finished runs are kept, unfinished ones go "
-        "on from their last checkpoint, and more seeds or strategies extend it.",
+        description="Train strategies on an environment of the paper and compare them in a table, "
+        "a report with learning curves and curricula, figures, and records for `procurl export`. "
+        "An existing --out directory is resumed: finished runs are kept, unfinished ones continue "
+        "from their last checkpoint, and more seeds or strategies extend it.",
         epilog="Example: procurl compare pointmass-s --strategies procurl-val iid --seeds 8 "
         "--steps 200000",
     )
-    compare.add_argument("env", metavar="ENV", help="environment, see `procurl envs`")
+    compare.add_argument("env", metavar="ENV", help="environment name, see `procurl envs`")
     compare.add_argument(
         "--strategies",
         nargs="+",
         default=["procurl-val", "iid"],
         metavar="S",
-        help="names, see `procurl strategies`, each with settings if you like: "
+        help="strategy names, see `procurl strategies`, optionally with settings: "
         "procurl-val:beta=10,floor=0.1 (default: procurl-val iid)",
     )
     _add_options(compare)
@@ -38,14 +38,14 @@ def add_training_commands(commands: Any) -> None:
     train = commands.add_parser(
         "train",
         help="train one strategy and keep its models",
-        description="Train one strategy, with several seeds if you like, and keep the last and the "
-        "best model of every run. Otherwise as `procurl compare`.",
+        description="Train one strategy, with one or more seeds, and keep the last and the best "
+        "model of every run. Otherwise the same as `procurl compare`.",
         epilog="Example: procurl train pointmass-s --strategy procurl-val --seeds 1 --render "
         "agent.gif",
     )
-    train.add_argument("env", metavar="ENV", help="environment, see `procurl envs`")
+    train.add_argument("env", metavar="ENV", help="environment name, see `procurl envs`")
     train.add_argument(
-        "--strategy", required=True, metavar="S", help="see `procurl strategies` and `compare`"
+        "--strategy", required=True, metavar="S", help="strategy, as for `procurl compare`"
     )
     _add_options(train)
     train.add_argument(
@@ -55,7 +55,7 @@ def add_training_commands(commands: Any) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that training commands share."""
+    """Add the options that `compare` and `train` share."""
     add = parser.add_argument
     add("--seeds", type=whole, default=8, metavar="N", help="runs per strategy (default: 8)")
     add("--steps", type=whole, metavar="N", help="training steps (default: as in the paper)")
@@ -64,7 +64,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="jax",
         help="jax: our PPO, many runs side by side (default); host: our PPO for ballcatching and "
-        "antgoal, which steps MuJoCo on the cores and learns on the GPU, if there is one; sb3: "
+        "antgoal, which steps MuJoCo on the CPU and learns on the GPU, if there is one; sb3: "
         "Stable-Baselines3's PPO",
     )
     add(
@@ -72,15 +72,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="NAME=VALUE",
-        help="settings of PPO in place of the paper's, such as ent_coef=0.002",
+        help="PPO settings that replace the paper's, such as ent_coef=0.002",
     )
-    add("--pool", metavar="FILE", help="training pool (default: the project's)")
-    add("--test-pool", metavar="FILE", help="pool to test on at each evaluation")
+    add("--pool", metavar="FILE", help="training pool (default: the built-in pool)")
+    add("--test-pool", metavar="FILE", help="second pool, played at every evaluation")
     add(
         "--out",
         type=Path,
         metavar="DIR",
-        help="where to keep everything (default: results/COMMAND-ENV)",
+        help="results directory (default: results/COMMAND-ENV)",
     )
     add(
         "--backend",
@@ -90,12 +90,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--ray-address",
         metavar="A",
-        help="of the cluster that this machine is a node of: auto, or HOST:PORT (default: "
-        "$RAY_ADDRESS, or a cluster of this machine alone)",
+        help="address of the Ray cluster that includes this machine: auto, or HOST:PORT (default: "
+        "$RAY_ADDRESS, or a new cluster on this machine)",
     )
     add_measuring(add)
     add("--tensorboard", type=Path, metavar="DIR", help="also log to TensorBoard files in DIR")
-    add("--wandb", metavar="PROJECT", help="also log to this project of Weights & Biases")
+    add("--wandb", metavar="PROJECT", help="also log to this Weights & Biases project")
 
 
 def add_measuring(add: Callable[..., Any]) -> None:
@@ -110,14 +110,14 @@ def add_measuring(add: Callable[..., Any]) -> None:
         "--eval-episodes",
         type=whole,
         metavar="N",
-        help="episodes on each task of an evaluation (default: as in the paper)",
+        help="episodes per task in an evaluation (default: as in the paper)",
     )
     add(
         "--workers",
         type=whole,
         metavar="N",
-        help="processes at a time, which share the cores or the GPU of this machine (default: one "
-        "for every core, or one for the GPU)",
+        help="training processes, which share the cores or the GPU of this machine (default: one "
+        "per core, or one on a GPU)",
     )
 
 
@@ -168,7 +168,7 @@ def _compare(parsed: argparse.Namespace) -> int:
 
 
 def whole(text: str) -> int:
-    """The whole number that an option was given, which may be written like 1e6 or 1_000_000."""
+    """Parse an integer, which may be written like 1e6 or 1_000_000."""
     try:
         return int(text)
     except ValueError:
@@ -178,36 +178,36 @@ def whole(text: str) -> int:
     except ValueError:
         number = math.nan
     if not number.is_integer():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number such as 200000 or 1e6")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer such as 200000 or 1e6")
     return int(number)
 
 
 def require_directory(out: Path) -> None:
-    """Raise where --out is a file, or would lie in one."""
+    """Raise if --out is a file or lies inside one."""
     for path in (out, *out.parents):
         if path.exists() and not path.is_dir():
             raise ValueError(f"--out must be a directory, got {out}: {path} is a file")
 
 
 def _require_picture(path: Path) -> None:
-    """Raise before all training where its animation could not be written; make the folder."""
+    """Raise before training if the animation could not be written; create its directory."""
     if path.suffix.lower() != ".gif":
-        raise ValueError(f"--render must be a file that ends in .gif, got {path}")
+        raise ValueError(f"--render must be a file name ending in .gif, got {path}")
     if path.is_dir():
-        raise ValueError(f"--render must be a file, got {path}: it is a directory")
+        raise ValueError(f"--render must be a file, got {path}, which is a directory")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(
-            f"--render {path} cannot be written: its folder cannot be made ({error.strerror})"
+            f"--render {path} cannot be written: cannot create its directory ({error.strerror})"
         ) from error
     if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"--render {path} cannot be written: no permission in its folder")
+        raise ValueError(f"--render {path} cannot be written: no write permission in its directory")
 
 
 @contextmanager
 def _logged(module: str) -> Iterator[None]:
-    """Print what a module logs, to the error stream."""
+    """Print what a module logs to standard error."""
     log, handler = logging.getLogger(module), logging.StreamHandler()
     level = log.level
     log.addHandler(handler)
@@ -220,7 +220,7 @@ def _logged(module: str) -> Iterator[None]:
 
 
 def needs(extra: str, *packages: str) -> None:
-    """Raise with the extra to install where one of its packages is missing."""
+    """Raise ImportError, naming the extra to install, if one of its packages is missing."""
     for package in packages:
         if find_spec(package) is None:
             raise ImportError(f"{package} is not installed: pip install 'procurl[{extra}]'")

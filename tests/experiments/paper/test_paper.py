@@ -375,7 +375,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (["theorem-1", "--join-records", "a"], "--join-records makes no pages"),
+            (["theorem-1", "--join-records", "a"], "--join-records writes no pages"),
             (["--join-records", "nowhere"], "nowhere holds no records"),
             (["metrics-pointmas-s"], "Did you mean 'metrics-pointmass-s'?"),
             (["theorem-1", "--seeds", "0"], "seeds must be an integer of at least 1, got 0"),
