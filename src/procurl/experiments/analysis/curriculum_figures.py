@@ -101,7 +101,7 @@ def _draw_pool(axes: Any, pool: TaskPool, low: Floats, high: Floats, color: str)
     above.set_ylabel("tasks")
     beside.set_xlabel("tasks")
     above.tick_params(labelbottom=False)
-    beside.tick_params(labeleft=False)
+    beside.tick_params(labelleft=False)
     for axis in (above, beside):
         axis.grid(visible=False)
     return dots

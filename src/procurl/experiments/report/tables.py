@@ -89,7 +89,7 @@ def improvement(found: Sequence[Curve], rows: Sequence[Standing], places: Sequen
     )
     return (
         f'<p class="about">{about}</p>'
-        '<div class="scroll" tabindex="0" role="region" aria-labeledby="improvement-title">'
+        '<div class="scroll" tabindex="0" role="region" aria-labelledby="improvement-title">'
         '<table class="matrix"><caption class="unseen">Probability of improvement</caption>'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
