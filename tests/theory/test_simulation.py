@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from procurl import IID, Evidence, make_strategy, strategy_names
-from procurl.experiments.theory.comparison import (
+from procurl.experiments.theory.episodes_to_reach import (
     STARTS,
     Comparison,
     Start,

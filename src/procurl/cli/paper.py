@@ -69,7 +69,7 @@ def add_paper_command(commands: Any) -> None:
 
 
 def _paper(parsed: argparse.Namespace) -> int:
-    from procurl.experiments.paper.paper import Options, join, list_names, run
+    from procurl.experiments.paper.build import TrainingOptions, join, list_entries, run
 
     require_directory(parsed.out)
     if parsed.join_records:
@@ -79,13 +79,13 @@ def _paper(parsed: argparse.Namespace) -> int:
         print(f"\nrecords: {parsed.out / 'records'}")
         return 0
     if not parsed.names and not parsed.from_records:
-        print(list_names(parsed.seeds))
+        print(list_entries(parsed.seeds))
         return 0
     needs("report", "matplotlib", "PIL")
     chosen: dict[str, Any] = {"n_envs": parsed.n_envs} if parsed.n_envs != 1 else {}
     chosen |= {"backend": parsed.backend, "ray_address": parsed.ray_address}
     chosen |= {name: getattr(parsed, name) for name in ("workers", "eval_every", "eval_episodes")}
-    options = Options(
+    options = TrainingOptions(
         steps=parsed.steps,
         engine=parsed.engine,
         strategies=parsed.strategies,

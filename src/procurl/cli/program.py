@@ -153,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _report(parsed: argparse.Namespace) -> int:
     needs("report", "matplotlib", "PIL")
-    from procurl.experiments.report.report import write_report
+    from procurl.experiments.report.page import write_report
 
     print(f"report: {write_report(parsed.folder)}")
     return 0

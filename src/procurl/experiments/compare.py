@@ -62,7 +62,7 @@ def compare(asked: Asked) -> str:
 def summarize(out: Path, store: Store) -> str:
     """Write the table and the report of what is in `out`, and return the table."""
     from procurl.experiments.analysis.summary import curves, table
-    from procurl.experiments.report.report import write_report
+    from procurl.experiments.report.page import write_report
 
     text = table(curves(store.rows()))
     (out / "table.txt").write_text(text + "\n", encoding="utf-8")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from procurl.experiments.analysis.curves import curves, curves_of_rows
+from procurl.experiments.analysis.curves import curves, curves_from_rows
 from procurl.records.export import Row
 from tests.experiments.synthetic import synthetic_results
 
@@ -15,13 +15,15 @@ def row(strategy="iid", seed=0, step=100, performance=0.5, setting="", test=None
 
 
 def test_contenders_are_kept_apart_in_their_order():
-    found = curves_of_rows([row("plr"), row("iid"), row("iid", setting="beta=10"), row("plr", 1)])
+    found = curves_from_rows([row("plr"), row("iid"), row("iid", setting="beta=10"), row("plr", 1)])
     assert [curve.label for curve in found] == ["plr", "iid", "iid:beta=10"]
     assert found[0].seeds.tolist() == [0, 1]
 
 
 def test_what_a_run_has_not_measured_is_nan():
-    found = curves_of_rows([row(seed=0, step=100), row(seed=0, step=200), row(seed=3, step=100)])[0]
+    found = curves_from_rows([row(seed=0, step=100), row(seed=0, step=200), row(seed=3, step=100)])[
+        0
+    ]
     assert found.steps.tolist() == [100, 200]
     np.testing.assert_array_equal(found.performance, [[0.5, 0.5], [0.5, np.nan]])
     np.testing.assert_array_equal(found.at(200), [0.5, np.nan])
@@ -30,7 +32,7 @@ def test_what_a_run_has_not_measured_is_nan():
 
 
 def test_the_best_evaluation_on_the_training_pool_decides_the_test_performance():
-    found = curves_of_rows(
+    found = curves_from_rows(
         [
             row(step=100, performance=0.3, test=0.9),
             row(step=200, performance=0.6, test=0.2),
@@ -46,7 +48,7 @@ def test_the_best_evaluation_on_the_training_pool_decides_the_test_performance()
 
 
 def test_a_cut_curve_ends_at_the_last_evaluation_before():
-    found = curves_of_rows([row(step=100), row(step=200), row(step=300)])[0]
+    found = curves_from_rows([row(step=100), row(step=200), row(step=300)])[0]
     assert found.cut(250).steps.tolist() == [100, 200]
     assert found.cut(250).env_steps.shape == (1, 2)
 

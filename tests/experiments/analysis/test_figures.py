@@ -12,12 +12,12 @@ from procurl.experiments.analysis.curriculum_figures import (
 from procurl.experiments.analysis.curves import curves
 from procurl.experiments.analysis.figures import (
     STRATEGY_LINES,
-    Compared,
+    Pair,
     curve_axis,
     draw_ablation,
     draw_curves,
     draw_intervals,
-    lines_of,
+    line_styles,
     mean_curve,
 )
 from procurl.experiments.analysis.statistics import Interval
@@ -81,16 +81,16 @@ def test_every_strategy_has_a_line_of_its_own():
     assert set(strategy_names()) <= set(STRATEGY_LINES)
     assert len(set(STRATEGY_LINES.values())) == len(STRATEGY_LINES)
     others = [f"procurl-val:beta={beta}" for beta in range(20)]
-    lines = lines_of(["procurl-val", *others])
+    lines = line_styles(["procurl-val", *others])
     assert len({lines[label] for label in ["procurl-val", *others]}) == 21
 
 
 def test_intervals_and_ablations(tmp_path):
     ours, theirs = Interval(0.6, 0.05, 100), Interval(0.7, 0.2, 20)
     rows = [
-        Compared("procurl-val", ours, theirs),
-        Compared("procurl-out", ours, None),
-        Compared("iid", None, Interval(0.3, float("nan"), 20)),
+        Pair("procurl-val", ours, theirs),
+        Pair("procurl-out", ours, None),
+        Pair("iid", None, Interval(0.3, float("nan"), 20)),
     ]
     draw_intervals({"at 1M": rows, "at 2M": rows}, tmp_path / "intervals", "mean return")
     assert "procurl-out" in written(tmp_path / "intervals")

@@ -18,10 +18,10 @@ from procurl.experiments.analysis.statistics import (
     iqm_interval,
     mean_interval,
     probability_of_improvement,
-    reached,
-    smoothed,
+    smooth,
     standard_error,
     steps_to_reach,
+    time_to_threshold,
 )
 
 NAN = float("nan")
@@ -252,12 +252,12 @@ class TestCurves:
 
     def test_runs_that_never_get_there_are_counted(self):
         runs = [[0.1, 0.5], [0.6, 0.7], [0.1, 0.2]]
-        assert reached([10, 20], runs, 0.5) == (0.5, 3, 2, 20.0)
-        assert reached([10, 20], runs[2:], 0.5) == (0.5, 1, 0, math.inf)
+        assert time_to_threshold([10, 20], runs, 0.5) == (0.5, 3, 2, 20.0)
+        assert time_to_threshold([10, 20], runs[2:], 0.5) == (0.5, 1, 0, math.inf)
 
     @pytest.mark.parametrize(("threshold", "goal"), [(0.3149, "0.31"), (36.58, "37"), (171, "170")])
     def test_a_threshold_is_told_in_plain_digits(self, threshold, goal):
-        assert reached([10], [[0.0]], threshold).goal == goal
+        assert time_to_threshold([10], [[0.0]], threshold).goal == goal
 
     def test_steps_have_to_ascend_and_to_fit(self):
         with pytest.raises(ValueError, match="must ascend"):
@@ -269,17 +269,17 @@ class TestCurves:
 class TestSmoothing:
     def test_by_hand(self):
         """Windows of 3, 4, 5, 4 and 3 evaluations."""
-        assert smoothed([0, 1, 2, 3, 10]) == pytest.approx([1, 1.5, 3.2, 4, 5])
+        assert smooth([0, 1, 2, 3, 10]) == pytest.approx([1, 1.5, 3.2, 4, 5])
 
     def test_unmeasured_evaluations_are_left_out_and_stay_so(self):
-        found = smoothed([[0.0, NAN, 2.0], [1.0, 1.0, 1.0]], over=3)
+        found = smooth([[0.0, NAN, 2.0], [1.0, 1.0, 1.0]], over=3)
         assert found[0, [0, 2]] == pytest.approx([0.0, 2.0])
         assert np.isnan(found[0, 1])
         assert found[1] == pytest.approx([1, 1, 1])
 
     def test_one_evaluation_stays(self):
-        assert smoothed([0.4]) == pytest.approx([0.4])
+        assert smooth([0.4]) == pytest.approx([0.4])
 
     def test_an_even_number_would_shift_the_curve(self):
         with pytest.raises(ValueError, match="over must be odd"):
-            smoothed([1, 2], over=4)
+            smooth([1, 2], over=4)

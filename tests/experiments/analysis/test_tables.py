@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from procurl.experiments.analysis.curves import curves, curves_of_rows
+from procurl.experiments.analysis.curves import curves, curves_from_rows
 from procurl.experiments.analysis.tables import (
     Table,
     as_csv,
@@ -43,7 +43,7 @@ def shown(table, row=0):
 
 
 def found():
-    return curves_of_rows([*rows_of("plr", [0.8, 0.8, 0.4, 0.4]), *rows_of("iid", [0.4] * 4)])
+    return curves_from_rows([*rows_of("plr", [0.8, 0.8, 0.4, 0.4]), *rows_of("iid", [0.4] * 4)])
 
 
 def test_standings_by_hand():
@@ -88,7 +88,7 @@ def test_the_numbers_are_read_back_as_numbers():
 
 
 def test_one_run_has_no_interval_and_is_not_compared():
-    rows = standings(curves_of_rows([*rows_of("plr", [0.8]), *rows_of("iid", [0.4])]))
+    rows = standings(curves_from_rows([*rows_of("plr", [0.8]), *rows_of("iid", [0.4])]))
     plr = shown(final_table(rows))
     assert plr["IQM at 0.1M"] == plr["at 0.1M"] == "0.80"
     assert plr["P(better than iid)"] == "–"
@@ -100,14 +100,14 @@ def test_one_run_has_no_interval_and_is_not_compared():
 
 
 def test_a_single_run_of_the_baseline_is_not_compared_with_several():
-    rows = standings(curves_of_rows([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
+    rows = standings(curves_from_rows([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
     assert rows[0].improvement is None
     assert shown(final_table(rows))["IQM at 0.1M"] == "0.70 [0.60, 0.80]"
 
 
 @pytest.mark.parametrize("final", [0.0, -3.0])
 def test_there_is_no_threshold_where_no_mean_is_above_0(final):
-    rows = standings(curves_of_rows(rows_of("plr", [final] * 2, half=final)))
+    rows = standings(curves_from_rows(rows_of("plr", [final] * 2, half=final)))
     plr = shown(final_table(rows))
     assert plr["runs that reach a threshold"] == plr["median steps to it"] == "–"
     numbers = shown(numbers_table(rows))
@@ -116,7 +116,7 @@ def test_there_is_no_threshold_where_no_mean_is_above_0(final):
 
 
 def test_a_test_pool_has_a_column_in_every_table():
-    both = curves_of_rows(on_a_test_pool([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
+    both = curves_from_rows(on_a_test_pool([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
     rows = with_test(standings(both), both)
     assert shown(final_table(rows))["test at 0.1M"] == "0.60 ± 1.27"
     assert shown(final_table(rows), 1)["test at 0.1M"] == "0.30"

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.paper.agreement import ABLATIONS
 from procurl.experiments.paper.claims import (
     BASELINES,
     CLAIMS,
-    NotRun,
+    MissingRuns,
     best_or_tied,
     better,
     check_claims,
@@ -16,7 +17,6 @@ from procurl.experiments.paper.claims import (
     matches_all,
     not_worse,
 )
-from procurl.experiments.paper.comparison import ABLATIONS
 
 STEP = 1_000_000
 
@@ -99,9 +99,9 @@ def test_flat_is_within_a_tenth():
 
 
 def test_what_was_not_run_cannot_be_told():
-    with pytest.raises(NotRun, match="iid at 1M steps"):
+    with pytest.raises(MissingRuns, match="iid at 1M steps"):
         better("procurl-val", "iid")(found(procurl_val=0.5), STEP)
-    with pytest.raises(NotRun, match="hard at 2M steps"):
+    with pytest.raises(MissingRuns, match="hard at 2M steps"):
         fails("hard")(found(hard=0.0), 2 * STEP)
     assert set(check_claims({}).values()) == {None}
     assert len(CLAIMS) == 21

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from procurl.experiments.paper.claims import CLAIMS, check_claims
-from procurl.experiments.paper.comparison import (
+from procurl.experiments.compact_records.files import read_records, record_names
+from procurl.experiments.paper.agreement import (
     CURVE_ROWS,
     METRICS_ROWS,
     agrees,
     compare_rows,
     plain_rows,
 )
-from procurl.experiments.paper.paper import run
-from procurl.experiments.paper.records import names_recorded, read_records
+from procurl.experiments.paper.build import run
+from procurl.experiments.paper.claims import CLAIMS, check_claims
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 RECORDS = RESULTS / "records"
@@ -26,7 +26,7 @@ EXPLAINED = {"spdl"}
 
 @pytest.fixture(scope="module")
 def records():
-    return {name: read_records(RECORDS / name) for name in names_recorded(RECORDS)}
+    return {name: read_records(RECORDS / name) for name in record_names(RECORDS)}
 
 
 @pytest.mark.parametrize("name", CLAIMS)

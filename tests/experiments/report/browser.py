@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from procurl.experiments.report.report import report_html
+from procurl.experiments.report.page import report_html
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PATIENCE = 60.0  # seconds for any answer, on a busy machine

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.registry import make_host_env
-from procurl.experiments.analysis.figures import COLORS, lines_of, page
-from procurl.experiments.analysis.statistics import Floats, smoothed
+from procurl.experiments.analysis.figures import COLORS, line_styles, page
+from procurl.experiments.analysis.statistics import Floats, smooth
 from procurl.experiments.analysis.tables import short
 from procurl.experiments.analysis.trends import Features, Trend, mean_trend, typical_task
 from procurl.tasks.pool import TaskPool
@@ -114,13 +114,13 @@ def _draw_features(
     labels: Sequence[str],
     shown: Sequence[int],
 ) -> None:
-    lines = lines_of(labels)
+    lines = line_styles(labels)
     for label in labels:
         mine = [trend for trend in found if trend.label == label]
         ends = [float(trend.steps[-1]) for trend in mine]
         steps = np.linspace(min(float(trend.steps[0]) for trend in mine), max(ends), POINTS)
         mean, error = mean_trend(mine, steps)
-        mean = smoothed(mean.T).T
+        mean = smooth(mean.T).T
         color, dash = lines[label]
         for axis, j in zip(axes, shown, strict=True):
             at, line, width = steps / 1e6, mean[:, j], error[:, j]

@@ -94,7 +94,7 @@ def curves(results: Results) -> list[Curve]:
     )
 
 
-def curves_of_rows(rows: Iterable[Row]) -> list[Curve]:
+def curves_from_rows(rows: Iterable[Row]) -> list[Curve]:
     """The same from rows of the exported table."""
     return _gathered(
         Point(

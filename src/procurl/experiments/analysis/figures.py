@@ -14,11 +14,11 @@ import numpy as np
 
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.statistics import (
-    SMOOTHED_OVER,
+    SMOOTHING_WINDOW,
     Floats,
     Interval,
     mean_interval,
-    smoothed,
+    smooth,
     standard_error,
 )
 
@@ -35,27 +35,27 @@ AXES: Mapping[str, str] = {
 }
 
 
-class Line(NamedTuple):
+class LineStyle(NamedTuple):
     """How a contender is drawn."""
 
     color: str
     dash: Any
 
 
-STRATEGY_LINES: Mapping[str, Line] = {
-    "procurl-env": Line(BLUE, SOLID),
-    "procurl-env-4": Line(BLUE, DASHED),
-    "procurl-env-2": Line(BLUE, DOTTED),
-    "procurl-val": Line(VERMILLION, SOLID),
-    "procurl-argmax": Line(VERMILLION, DASHED),
-    "procurl-out": Line(GREEN, SOLID),
-    "space": Line(PURPLE, SOLID),
-    "space-alt": Line(PURPLE, DASHED),
-    "spdl": Line(ORANGE, SOLID),
-    "plr": Line(SKY, SOLID),
-    "iid": Line(BLACK, SOLID),
-    "easy": Line(OLIVE, SOLID),
-    "hard": Line(OLIVE, DASHED),
+STRATEGY_LINES: Mapping[str, LineStyle] = {
+    "procurl-env": LineStyle(BLUE, SOLID),
+    "procurl-env-4": LineStyle(BLUE, DASHED),
+    "procurl-env-2": LineStyle(BLUE, DOTTED),
+    "procurl-val": LineStyle(VERMILLION, SOLID),
+    "procurl-argmax": LineStyle(VERMILLION, DASHED),
+    "procurl-out": LineStyle(GREEN, SOLID),
+    "space": LineStyle(PURPLE, SOLID),
+    "space-alt": LineStyle(PURPLE, DASHED),
+    "spdl": LineStyle(ORANGE, SOLID),
+    "plr": LineStyle(SKY, SOLID),
+    "iid": LineStyle(BLACK, SOLID),
+    "easy": LineStyle(OLIVE, SOLID),
+    "hard": LineStyle(OLIVE, DASHED),
 }
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -74,12 +74,12 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def lines_of(labels: Sequence[str]) -> dict[str, Line]:
+def line_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
     """How each contender is drawn: known strategies as everywhere, others with what is left."""
     known = {label: STRATEGY_LINES[label] for label in labels if label in STRATEGY_LINES}
     free = (
         line
-        for line in (Line(color, dash) for dash, color in product(_DASHES, COLORS))
+        for line in (LineStyle(color, dash) for dash, color in product(_DASHES, COLORS))
         if line not in known.values()
     )
     others = [label for label in labels if label not in known]
@@ -89,11 +89,11 @@ def lines_of(labels: Sequence[str]) -> dict[str, Line]:
 _DASHES = (SOLID, DASHED, DOTTED, (0, (6, 1.5, 1, 1.5)))
 
 
-def _endless(free: Iterator[Line]) -> Iterator[Line]:
+def _endless(free: Iterator[LineStyle]) -> Iterator[LineStyle]:
     """The lines that are left, then all over again."""
     yield from free
     while True:
-        yield from (Line(color, dash) for dash, color in product(_DASHES, COLORS))
+        yield from (LineStyle(color, dash) for dash, color in product(_DASHES, COLORS))
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def learning_curves(axis: Any, found: Sequence[Curve], x: str = "train") -> None
     """The curves of `draw_curves` on a given axis, the best last value first in the legend."""
     if x not in AXES:
         raise ValueError(f"x must be one of {', '.join(AXES)}, got {x!r}")
-    lines = lines_of([curve.label for curve in found])
+    lines = line_styles([curve.label for curve in found])
     ends: list[float] = []
     for curve in sorted(found, key=_last_mean, reverse=True):
         color, dash = lines[curve.label]
@@ -169,12 +169,12 @@ def curve_axis(curve: Curve, x: str) -> Floats:
 
 def mean_curve(curve: Curve) -> tuple[Floats, Floats]:
     """([k] mean, [k] standard error) over runs of the smoothed curves; NaN where nobody is."""
-    heights = smoothed(curve.performance, SMOOTHED_OVER)
+    heights = smooth(curve.performance, SMOOTHING_WINDOW)
     error = np.array([standard_error(column) for column in heights.T])
     return _means(heights), error
 
 
-class Compared(NamedTuple):
+class Pair(NamedTuple):
     """A number of ours beside theirs."""
 
     label: str
@@ -182,12 +182,12 @@ class Compared(NamedTuple):
     theirs: Interval | None
 
 
-def draw_intervals(panels: Mapping[str, Sequence[Compared]], path: Path, x_label: str) -> None:
+def draw_intervals(panels: Mapping[str, Sequence[Pair]], path: Path, x_label: str) -> None:
     """Means with 95% intervals, a panel each: ours filled, the paper's hollow, one row a label."""
     names = [row.label for row in next(iter(panels.values()))]
     size = (1.6 + 1.75 * len(panels), 0.8 + 0.3 * len(names))
     with page(path, size, 1, len(panels), sharey=True) as (figure, axes):
-        lines = lines_of(names)
+        lines = line_styles(names)
         for axis, (title, rows) in zip(axes[0], panels.items(), strict=True):
             for i, row in enumerate(rows):
                 color = lines[row.label].color
@@ -200,7 +200,7 @@ def draw_intervals(panels: Mapping[str, Sequence[Compared]], path: Path, x_label
 
 
 def draw_ablation(
-    panels: Mapping[str, Sequence[tuple[float, Compared]]], path: Path, x_label: str
+    panels: Mapping[str, Sequence[tuple[float, Pair]]], path: Path, x_label: str
 ) -> None:
     """Performance against a setting, a panel per moment of training: ours filled, theirs hollow.
 

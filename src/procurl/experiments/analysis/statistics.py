@@ -22,26 +22,26 @@ from procurl.experiments.analysis.resampling import (
 from procurl.internals.checks import require_number, require_whole
 
 __all__ = [
-    "SMOOTHED_OVER",
+    "SMOOTHING_WINDOW",
     "Estimate",
     "Floats",
     "Interval",
-    "Reached",
+    "TimeToThreshold",
     "area_under_curve",
     "difference_interval",
     "iqm",
     "iqm_interval",
     "mean_interval",
     "probability_of_improvement",
-    "reached",
-    "smoothed",
+    "smooth",
     "standard_error",
     "steps_to_reach",
+    "time_to_threshold",
 ]
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-SMOOTHED_OVER = 5  # evaluations, in figures only
+SMOOTHING_WINDOW = 5  # evaluations, in figures only
 
 
 class Interval(NamedTuple):
@@ -73,7 +73,7 @@ class Estimate(NamedTuple):
         return f"{self.value:.2f}{ends}"
 
 
-class Reached(NamedTuple):
+class TimeToThreshold(NamedTuple):
     """How soon runs came to a threshold; those that never did stay in the count."""
 
     threshold: float
@@ -256,15 +256,17 @@ def steps_to_reach(steps: ArrayLike, performance: ArrayLike, threshold: float) -
     return np.where(there.any(axis=1), at[there.argmax(axis=1)], np.inf)
 
 
-def reached(steps: ArrayLike, performance: ArrayLike, threshold: float) -> Reached:
+def time_to_threshold(
+    steps: ArrayLike, performance: ArrayLike, threshold: float
+) -> TimeToThreshold:
     """How many runs came to the threshold, and the median over all of them."""
     taken = steps_to_reach(steps, performance, threshold)
     count = int(np.isfinite(taken).sum())
     median = float(np.median(taken)) if len(taken) else math.nan
-    return Reached(threshold, len(taken), count, median)
+    return TimeToThreshold(threshold, len(taken), count, median)
 
 
-def smoothed(performance: ArrayLike, over: int = SMOOTHED_OVER) -> Floats:
+def smooth(performance: ArrayLike, over: int = SMOOTHING_WINDOW) -> Floats:
     """Each evaluation as the mean of the `over` around it; fewer at the ends of the curve.
 
     What was not measured is left out of the means, and stays unmeasured.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.curves import curves_of_rows as curves
+from procurl.experiments.analysis.curves import curves_from_rows as curves
 from procurl.experiments.analysis.figures import draw_curves
 from procurl.experiments.analysis.tables import as_text, terminal_table
 

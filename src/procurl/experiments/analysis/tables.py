@@ -13,16 +13,16 @@ from procurl.experiments.analysis.statistics import (
     Estimate,
     Floats,
     Interval,
-    Reached,
+    TimeToThreshold,
     area_under_curve,
     iqm_interval,
     mean_interval,
     probability_of_improvement,
-    reached,
+    time_to_threshold,
 )
 
 BASELINE = "iid"
-NOTHING = "–"
+MISSING = "–"
 NUMERIC = frozenset("0123456789-–>")  # how the cells of a column of numbers begin
 NO_EVALUATION = "there is no evaluation yet, so there is nothing to show"
 
@@ -44,7 +44,7 @@ class Standing(NamedTuple):
     iqm: Estimate  # at the last of them
     improvement: Estimate | None  # over the baseline there; None without it, or with one run
     area: Interval  # under the learning curve
-    reached: Reached | None  # the threshold; None where no mean is above 0
+    reached: TimeToThreshold | None  # the threshold; None where no mean is above 0
     env_steps: Interval  # at the last shown step, training and teacher
     seconds: Interval  # likewise; of the whole batch that a run was trained in
     test: Interval | None = None  # performance on the test pool there, where there is one
@@ -86,7 +86,9 @@ def standings(
                 iqm_interval(curve.at(last)),
                 _improvement(curve, base, last),
                 mean_interval(area_under_curve(until.steps, until.performance)),
-                None if threshold is None else reached(until.steps, until.performance, threshold),
+                None
+                if threshold is None
+                else time_to_threshold(until.steps, until.performance, threshold),
                 mean_interval(curve.env_steps_at(last)),
                 mean_interval(curve.seconds_at(last)),
             )
@@ -159,11 +161,11 @@ def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
                 *map(str, row.performance),
                 *([] if row.test is None else [str(row.test)]),
                 str(row.iqm),
-                NOTHING if row.improvement is None else str(row.improvement),
+                MISSING if row.improvement is None else str(row.improvement),
                 str(row.area),
                 *_reached_cells(row.reached, last),
                 short(row.env_steps.mean),
-                NOTHING if math.isnan(row.seconds.mean) else f"{row.seconds.mean:.0f}",
+                MISSING if math.isnan(row.seconds.mean) else f"{row.seconds.mean:.0f}",
             )
             for row in rows
         ),
@@ -248,10 +250,10 @@ def _test_at(curve: Curve, step: int) -> Interval:
     return mean_interval(curve._replace(performance=curve.test_performance).at(step))
 
 
-def _reached_cells(reached: Reached | None, last: str) -> tuple[str, str]:
+def _reached_cells(reached: TimeToThreshold | None, last: str) -> tuple[str, str]:
     """How many runs got to the threshold, and after how many steps."""
     if reached is None:
-        return NOTHING, NOTHING
+        return MISSING, MISSING
     median = short(reached.median) if math.isfinite(reached.median) else f"> {last}"
     return f"{reached.reached} of {reached.runs}", median
 
@@ -265,7 +267,7 @@ def _of_numbers(table: Table) -> list[bool]:
 def short(number: float) -> str:
     """250000 as 0.25M, 1500 as 1.5k."""
     if math.isnan(number):
-        return NOTHING
+        return MISSING
     if number >= 1e5:
         return f"{number / 1e6:.3g}M"
     return f"{number / 1e3:.3g}k" if number >= 1e3 else f"{number:.0f}"

@@ -18,9 +18,9 @@ from procurl.experiments.analysis.statistics import (
     mean_interval,
     probability_of_improvement,
 )
-from procurl.experiments.analysis.tables import NOTHING, Table, as_csv, as_markdown, short
-from procurl.experiments.paper.comparison import ABLATIONS
-from procurl.experiments.paper.pages import Experiments, Made
+from procurl.experiments.analysis.tables import MISSING, Table, as_csv, as_markdown, short
+from procurl.experiments.paper.agreement import ABLATIONS
+from procurl.experiments.paper.run_pages import Page, RecordsBySweep
 
 FAILED = 0.1  # a strategy whose mean is surely below this has failed
 BASELINES = ("space", "space-alt", "spdl", "plr", "iid")
@@ -29,11 +29,11 @@ FLAT = 0.1  # means that differ by at most this from the plain strategy's are fl
 Found = Mapping[str, Curve]
 
 
-class NotRun(Exception):
+class MissingRuns(Exception):
     """The runs that a claim speaks of are not there."""
 
 
-class Checked(NamedTuple):
+class Verdict(NamedTuple):
     """Whether a claim holds: None where the runs cannot tell."""
 
     holds: bool | None
@@ -47,69 +47,69 @@ class Claim(NamedTuple):
     sweep: str
     step: int  # of training, at which it is checked
     text: str
-    check: Callable[[Found, int], Checked]
+    check: Callable[[Found, int], Verdict]
 
 
 def values(found: Found, name: str, step: int) -> Floats:
-    """[r] of a contender at a step; raises NotRun where nobody is there."""
+    """[r] of a contender at a step; raises MissingRuns where nobody is there."""
     at = found[name].at(step) if name in found else np.zeros(0)
     if np.isnan(at).all():
-        raise NotRun(f"{name} at {short(step)} steps")
+        raise MissingRuns(f"{name} at {short(step)} steps")
     return at
 
 
-def better(ours: str, theirs: str) -> Callable[[Found, int], Checked]:
+def better(ours: str, theirs: str) -> Callable[[Found, int], Verdict]:
     """A contender is better than another."""
 
-    def check(found: Found, step: int) -> Checked:
+    def check(found: Found, step: int) -> Verdict:
         chance = probability_of_improvement(values(found, ours, step), values(found, theirs, step))
         holds = True if chance.low > 0.5 else False if chance.high < 0.5 else None
-        return Checked(holds, f"{_means(found, step, ours, theirs)}; P(better) {chance}")
+        return Verdict(holds, f"{_means(found, step, ours, theirs)}; P(better) {chance}")
 
     return check
 
 
-def not_worse(ours: str, theirs: str) -> Callable[[Found, int], Checked]:
+def not_worse(ours: str, theirs: str) -> Callable[[Found, int], Verdict]:
     """A contender is better than another, or tied with it."""
 
-    def check(found: Found, step: int) -> Checked:
+    def check(found: Found, step: int) -> Verdict:
         chance = probability_of_improvement(values(found, ours, step), values(found, theirs, step))
         evidence = f"{_means(found, step, ours, theirs)}; P(better) {chance}"
-        return Checked(_unless([chance.high < 0.5], [chance]), evidence)
+        return Verdict(_unless([chance.high < 0.5], [chance]), evidence)
 
     return check
 
 
-def matches_all(ours: str) -> Callable[[Found, int], Checked]:
+def matches_all(ours: str) -> Callable[[Found, int], Verdict]:
     """No baseline is better than a contender."""
 
-    def check(found: Found, step: int) -> Checked:
+    def check(found: Found, step: int) -> Verdict:
         mine = values(found, ours, step)
         chances = {
             name: probability_of_improvement(mine, values(found, name, step)) for name in BASELINES
         }
         told = "; ".join(f"better than {name} with P {chance}" for name, chance in chances.items())
         behind = [chance.high < 0.5 for chance in chances.values()]
-        return Checked(_unless(behind, chances.values()), told)
+        return Verdict(_unless(behind, chances.values()), told)
 
     return check
 
 
-def fails(name: str) -> Callable[[Found, int], Checked]:
+def fails(name: str) -> Callable[[Found, int], Verdict]:
     """A contender learns next to nothing."""
 
-    def check(found: Found, step: int) -> Checked:
+    def check(found: Found, step: int) -> Verdict:
         interval = mean_interval(values(found, name, step))
-        return Checked(interval.mean + interval.half_width < FAILED, f"{name} {interval}")
+        return Verdict(interval.mean + interval.half_width < FAILED, f"{name} {interval}")
 
     return check
 
 
-def best_or_tied(which: str, env: str) -> Callable[[Found, int], Checked]:
+def best_or_tied(which: str, env: str) -> Callable[[Found, int], Verdict]:
     """No other value of the setting is better than the paper's own."""
     others = [row for row in ABLATIONS[which].rows(env) if row.contender != "procurl-val"]
 
-    def check(found: Found, step: int) -> Checked:
+    def check(found: Found, step: int) -> Verdict:
         plain = values(found, "procurl-val", step)
         chances = {
             row.label: probability_of_improvement(values(found, row.contender, step), plain)
@@ -117,21 +117,21 @@ def best_or_tied(which: str, env: str) -> Callable[[Found, int], Checked]:
         }
         ahead = [chance.low > 0.5 for chance in chances.values()]
         told = "; ".join(f"{label} better with P {chance}" for label, chance in chances.items())
-        return Checked(_unless(ahead, chances.values()), told)
+        return Verdict(_unless(ahead, chances.values()), told)
 
     return check
 
 
-def flat(which: str, env: str) -> Callable[[Found, int], Checked]:
+def flat(which: str, env: str) -> Callable[[Found, int], Verdict]:
     """The value of the setting hardly matters."""
     rows = ABLATIONS[which].rows(env)
 
-    def check(found: Found, step: int) -> Checked:
+    def check(found: Found, step: int) -> Verdict:
         means = {row.label: mean_interval(values(found, row.contender, step)) for row in rows}
         plain = mean_interval(values(found, "procurl-val", step)).mean
         farthest = max(abs(interval.mean - plain) for interval in means.values())
         told = "; ".join(f"{label}: {interval}" for label, interval in means.items())
-        return Checked(farthest <= FLAT, told)
+        return Verdict(farthest <= FLAT, told)
 
     return check
 
@@ -194,24 +194,24 @@ def _claims() -> list[Claim]:
 CLAIMS: Mapping[str, Claim] = {claim.name: claim for claim in _claims()}
 
 
-def check_claims(runs: Experiments) -> dict[str, Checked | None]:
+def check_claims(runs: RecordsBySweep) -> dict[str, Verdict | None]:
     """Whether each claim holds in these runs; None where they lack what it speaks of."""
-    checked: dict[str, Checked | None] = {}
+    checked: dict[str, Verdict | None] = {}
     for claim in CLAIMS.values():
         found = runs[claim.sweep].curves if claim.sweep in runs else {}
         try:
             checked[claim.name] = claim.check(found, claim.step)
-        except NotRun:
+        except MissingRuns:
             checked[claim.name] = None
     return checked
 
 
-def claims_page(runs: Experiments, out: Path) -> Made:
+def claims_page(runs: RecordsBySweep, out: Path) -> Page:
     """All claims with evidence and verdict."""
     lines, count, held = [], 0, 0
     for name, checked in check_claims(runs).items():
         claim = CLAIMS[name]
-        verdict, evidence = NOTHING, "not run"
+        verdict, evidence = MISSING, "not run"
         if checked is not None:
             count, held = count + 1, held + (checked.holds is True)
             verdict = "undecided" if checked.holds is None else "yes" if checked.holds else "no"
@@ -225,7 +225,7 @@ def claims_page(runs: Experiments, out: Path) -> Made:
         "from that of the paper's own value; tied means that the interval of the probability of "
         "improvement holds 1/2."
     )
-    return Made("\n".join([as_markdown(table), f"{sentence} {rules}\n"]), sentence)
+    return Page("\n".join([as_markdown(table), f"{sentence} {rules}\n"]), sentence)
 
 
 def _unless(against: Iterable[bool], chances: Iterable[Estimate]) -> bool | None:

@@ -5,17 +5,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from procurl.experiments.paper import claims as paper_claims
-from procurl.experiments.paper import facts as paper_facts
-from procurl.experiments.paper import pages as paper_pages
-from procurl.experiments.paper.comparison import (
+from procurl.experiments.paper import claims, run_pages, setup_pages
+from procurl.experiments.paper.agreement import (
     ABLATIONS,
     CURVE_ROWS,
     HARD_ROWS,
     METRICS_ROWS,
     TEST_ROWS,
 )
-from procurl.experiments.paper.pages import CURRICULUM_ROWS, ENGINES_ROWS, Experiments, Made
+from procurl.experiments.paper.run_pages import CURRICULUM_ROWS, ENGINES_ROWS, Page, RecordsBySweep
 from procurl.experiments.presets import preset
 from procurl.internals.checks import suggest
 
@@ -73,7 +71,7 @@ class Entry:
     name: str
     source: str
     title: str
-    make: Callable[[Experiments, Path], Made]
+    make: Callable[[RecordsBySweep, Path], Page]
     needs: Mapping[Sweep, tuple[str, ...]] = field(default_factory=dict)
     partly: bool = False
 
@@ -136,7 +134,7 @@ def _curves() -> Iterable[Entry]:
             f"curves-{sweep.env}",
             "Figure 2",
             f"Learning curves on {sweep.env}",
-            paper_pages.curves_page,
+            run_pages.curves_page,
             {sweep: CURVE_ROWS},
         )
 
@@ -147,7 +145,7 @@ def _tables() -> Iterable[Entry]:
             f"metrics-{sweep.env}",
             "Figure 3",
             f"Performance, environment steps and time on {sweep.env}",
-            paper_pages.metrics_page,
+            run_pages.metrics_page,
             {sweep: METRICS_ROWS},
         )
     for sweep, (source, steps) in PICTURED.items():
@@ -155,7 +153,7 @@ def _tables() -> Iterable[Entry]:
             f"curriculum-{sweep.env}",
             source,
             f"What the curricula played on {sweep.env}",
-            partial(paper_pages.curriculum_page, steps=steps),
+            partial(run_pages.curriculum_page, steps=steps),
             {sweep: CURRICULUM_ROWS},
         )
 
@@ -168,7 +166,7 @@ def _ablations() -> Iterable[Entry]:
                 f"ablation-{which}-{sweep.env}",
                 source,
                 f"procurl-val on {sweep.env}: {title}",
-                partial(paper_pages.ablation_page, which=which),
+                partial(run_pages.ablation_page, which=which),
                 {sweep: tuple(row.contender for row in rows)},
             )
 
@@ -179,36 +177,36 @@ def _tests() -> Iterable[Entry]:
             f"test-{sweep.env}",
             "Figure 10",
             f"The best models on training and test pool of {sweep.env}",
-            paper_pages.best_models_page,
+            run_pages.best_models_page,
             {sweep: TEST_ROWS},
         )
     yield Entry(
         "hard-pointmass-s",
         "Figure 11",
         "A pool of harder tasks, pointmass-s",
-        paper_pages.hard_page,
+        run_pages.hard_page,
         {HARD: HARD_ROWS},
     )
 
 
 def _without_runs() -> Iterable[Entry]:
-    yield Entry("environments", "Figure 1", "The environments", paper_facts.environments_page)
-    yield Entry("ppo-settings", "Figure 6", "PPO's settings", paper_facts.ppo_settings_page)
+    yield Entry("environments", "Figure 1", "The environments", setup_pages.environments_page)
+    yield Entry("ppo-settings", "Figure 6", "PPO's settings", setup_pages.ppo_settings_page)
     yield Entry(
         "strategy-settings",
         "Figure 7",
         "The strategies' settings",
-        paper_facts.strategy_settings_page,
+        setup_pages.strategy_settings_page,
     )
     yield Entry(
-        "pools-pointmass-s", "Figure 12", "Contexts of the two pools", paper_facts.pools_page
+        "pools-pointmass-s", "Figure 12", "Contexts of the two pools", setup_pages.pools_page
     )
-    for number, learners in ((1, paper_facts.REINFORCE), (2, paper_facts.ABSTRACT)):
+    for number, learners in ((1, setup_pages.REINFORCE), (2, setup_pages.ABSTRACT)):
         yield Entry(
             f"theorem-{number}",
             f"Theorem {number}",
             f"Expected improvement of {('a REINFORCE', 'an abstract')[number - 1]} learner",
-            partial(paper_facts.theorem_page, learners=learners),
+            partial(setup_pages.theorem_page, learners=learners),
         )
 
 
@@ -217,7 +215,7 @@ def _engines() -> Entry:
         "engines-pointmass-s",
         "not in the paper",
         "Both engines on pointmass-s",
-        paper_pages.engines_page,
+        run_pages.engines_page,
         dict.fromkeys((POINT_MASS, SB3), ENGINES_ROWS),
     )
 
@@ -227,7 +225,7 @@ def _small() -> Entry:
         "cpu-pointmass-s",
         "not in the paper",
         "The table of pointmass-s on two cores",
-        paper_pages.metrics_page,
+        run_pages.metrics_page,
         {SMALL: METRICS_ROWS},
     )
 
@@ -239,13 +237,13 @@ def _variants() -> Iterable[Entry]:
             f"variants-{strategy}-{sweep.env}",
             "not in the paper",
             f"{strategy} on {sweep.env} with other settings",
-            partial(paper_pages.variants_page, strategy=strategy),
+            partial(run_pages.variants_page, strategy=strategy),
             {plain: (strategy,), sweep: contenders},
         )
 
 
 def _claims() -> Entry:
-    compared = ("procurl-val", "procurl-env", *paper_claims.BASELINES)
+    compared = ("procurl-val", "procurl-env", *claims.BASELINES)
     needs = {
         sweep: (
             *compared,
@@ -258,7 +256,7 @@ def _claims() -> Entry:
         "claims",
         "the text",
         "What the paper claims",
-        paper_claims.claims_page,
+        claims.claims_page,
         {**needs, DENSE: compared, BALL: compared, HARD: ("procurl-val", "iid")},
         partly=True,
     )

@@ -1,5 +1,5 @@
 """The report of an experiment: one self-contained page, its tables and figures."""
 
-from procurl.experiments.report.report import report_html, write_report
+from procurl.experiments.report.page import report_html, write_report
 
 __all__ = ["report_html", "write_report"]

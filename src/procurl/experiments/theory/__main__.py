@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from procurl.experiments.theory.comparison import (
+from procurl.experiments.theory.episodes_to_reach import (
     EPISODES,
     LEARNERS,
     STARTS,
@@ -15,7 +15,7 @@ from procurl.experiments.theory.comparison import (
     compare,
     table,
 )
-from procurl.experiments.theory.figures import improvement_figure, learning_figure
+from procurl.experiments.theory.theory_figures import improvement_figure, learning_figure
 
 NOTES = """\
 A star marks the fewest episodes; ± is the 95% interval of the mean over {seeds} seeds. Where a cell

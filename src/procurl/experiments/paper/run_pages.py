@@ -9,15 +9,14 @@ import numpy as np
 from procurl.experiments.analysis.curriculum_figures import draw_curriculum, typical_pictures
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import (
-    Compared,
+    Pair,
     draw_ablation,
     draw_curves,
     draw_intervals,
 )
-from procurl.experiments.analysis.recorded import Recorded
 from procurl.experiments.analysis.statistics import difference_interval, mean_interval
 from procurl.experiments.analysis.tables import (
-    NOTHING,
+    MISSING,
     Table,
     as_csv,
     as_markdown,
@@ -27,7 +26,8 @@ from procurl.experiments.analysis.tables import (
     standings,
 )
 from procurl.experiments.analysis.trends import features_of
-from procurl.experiments.paper.comparison import (
+from procurl.experiments.compact_records.record import CompactRecords
+from procurl.experiments.paper.agreement import (
     ABLATIONS,
     CURVE_ROWS,
     HARD_ROWS,
@@ -43,7 +43,7 @@ from procurl.experiments.paper.comparison import (
     plain_rows,
     side_by_side,
 )
-from procurl.experiments.paper.numbers import paper_numbers, theirs
+from procurl.experiments.paper.published import published_number, published_numbers
 
 CURRICULUM_ROWS = ("procurl-env", "procurl-val", "iid")
 ENGINES_ROWS = ("procurl-val", "iid")
@@ -51,17 +51,17 @@ RETURN = "mean return over the pool"
 CAPTION = "Mean return ± 1 standard error, smoothed over 5 evaluations"
 
 
-class Made(NamedTuple):
+class Page(NamedTuple):
     """What came of an entry: text in Markdown, and in one sentence how it compares."""
 
     body: str
     verdict: str = ""
 
 
-Experiments = Mapping[str, Recorded]  # by the name of the sweep
+RecordsBySweep = Mapping[str, CompactRecords]  # by the name of the sweep
 
 
-def curves_page(runs: Experiments, out: Path) -> Made:
+def curves_page(runs: RecordsBySweep, out: Path) -> Page:
     """Learning curves against training steps, environment steps and seconds, and final numbers."""
     recorded = _only(runs)
     found, env = _whole(_chosen(recorded.curves, CURVE_ROWS)), recorded.results.env
@@ -75,7 +75,7 @@ def curves_page(runs: Experiments, out: Path) -> Made:
     return made._replace(body="\n".join([made.body, *pictures]))
 
 
-def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
+def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Page:
     """Whole curves with their numbers, compared as far as all runs have got of `steps`."""
     draw_curves(found, out / "curves", env)
     last = min(int(curve.steps[-1]) for curve in found)
@@ -85,7 +85,7 @@ def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Made:
     until = f", as far as all runs have got of {short(steps)}" if last < steps else ""
     verdict = f"Highest at {short(last)}{until}: {best.label} with {best.performance[-1]}."
     body = [as_markdown(final_table(rows)), f"{verdict}\n", _picture("curves", CAPTION)]
-    return Made("\n".join(body), verdict)
+    return Page("\n".join(body), verdict)
 
 
 def _whole(found: Sequence[Curve]) -> list[Curve]:
@@ -97,7 +97,7 @@ def _whole(found: Sequence[Curve]) -> list[Curve]:
     return cut
 
 
-def metrics_page(runs: Experiments, out: Path) -> Made:
+def metrics_page(runs: RecordsBySweep, out: Path) -> Page:
     """Performance along training with environment steps and time, ours beside the paper's."""
     recorded = _only(runs)
     results, found = recorded.results, recorded.curves
@@ -110,7 +110,7 @@ def metrics_page(runs: Experiments, out: Path) -> Made:
     return _compared(out, by_step, "strategy", [as_markdown(cost), picture])
 
 
-def ablation_page(runs: Experiments, out: Path, which: str) -> Made:
+def ablation_page(runs: RecordsBySweep, out: Path, which: str) -> Page:
     """Performance of `procurl-val` with one setting varied, ours beside the paper's."""
     recorded = _only(runs)
     results, found = recorded.results, recorded.curves
@@ -125,32 +125,32 @@ def ablation_page(runs: Experiments, out: Path, which: str) -> Made:
     return _compared(out, by_step, "procurl-val", [picture])
 
 
-def best_models_page(runs: Experiments, out: Path) -> Made:
+def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
     """Each run's best evaluation on the training pool, and how it did on the test pool there."""
     recorded = _only(runs)
     results, found = recorded.results, recorded.curves
     head = ("strategy", "seeds, ours", "training pool, ours", "paper", "test pool, ours", "paper")
     lines: list[tuple[str, ...]] = []
-    panels: dict[str, list[Compared]] = {"training pool": [], "test pool": []}
+    panels: dict[str, list[Pair]] = {"training pool": [], "test pool": []}
     for name in TEST_ROWS:
         cells = []
         best = found[name].best(results.steps) if name in found else (None, None)
         for panel, quantity, values in zip(panels, ("best", "best_test"), best, strict=True):
             ours = None if values is None else measured(mean_interval(values))
-            paper = measured(theirs("test", results.env, name, results.steps, quantity))
-            panels[panel].append(Compared(name, ours, paper))
-            cells += [str(ours or NOTHING), str(paper or NOTHING)]
-        count = str(len(found[name].seeds)) if name in found else NOTHING
+            paper = measured(published_number("test", results.env, name, results.steps, quantity))
+            panels[panel].append(Pair(name, ours, paper))
+            cells += [str(ours or MISSING), str(paper or MISSING)]
+        count = str(len(found[name].seeds)) if name in found else MISSING
         lines.append((name, count, *cells))
     table = Table(head, tuple(lines))
     _write(out / "table.csv", as_csv(table))
     draw_intervals(panels, out / "test", RETURN)
     caption = "Best models; filled: ours with 95% intervals, hollow: the paper's means"
     verdict = _test_gap(*panels.values())
-    return Made("\n".join([as_markdown(table), f"{verdict}\n", _picture("test", caption)]), verdict)
+    return Page("\n".join([as_markdown(table), f"{verdict}\n", _picture("test", caption)]), verdict)
 
 
-def _test_gap(train: Sequence[Compared], test: Sequence[Compared]) -> str:
+def _test_gap(train: Sequence[Pair], test: Sequence[Pair]) -> str:
     """How much worse models do on the test pool, over the rows that both have."""
     gaps = [
         (mine.ours.mean - tested.ours.mean, mine.theirs.mean - tested.theirs.mean)
@@ -166,7 +166,7 @@ def _test_gap(train: Sequence[Compared], test: Sequence[Compared]) -> str:
     )
 
 
-def hard_page(runs: Experiments, out: Path) -> Made:
+def hard_page(runs: RecordsBySweep, out: Path) -> Page:
     """The harder pool: performance along training, ours beside the paper's."""
     recorded = _only(runs)
     results, found = recorded.results, recorded.curves
@@ -175,7 +175,7 @@ def hard_page(runs: Experiments, out: Path) -> Made:
     return _compared(out, by_step, "strategy", [_picture("curves", CAPTION)])
 
 
-def curriculum_page(runs: Experiments, out: Path, steps: Sequence[int]) -> Made:
+def curriculum_page(runs: RecordsBySweep, out: Path, steps: Sequence[int]) -> Page:
     """Features of the tasks that were played along training, with pictures of typical ones."""
     recorded = _only(runs)
     results = recorded.results
@@ -193,10 +193,10 @@ def curriculum_page(runs: Experiments, out: Path, steps: Sequence[int]) -> Made:
         f"Features of the tasks that were played ({runs_told}), and typical tasks of "
         f"{followed[0].label}"
     )
-    return Made(_picture("curriculum", caption))
+    return Page(_picture("curriculum", caption))
 
 
-def engines_page(runs: Experiments, out: Path) -> Made:
+def engines_page(runs: RecordsBySweep, out: Path) -> Page:
     """The same strategies trained by two engines, as far as both were."""
     sides = list(runs.values())
     head = ("strategy", "at", "JAX", "seeds", "SB3", "seeds", "JAX − SB3, with its 95% interval")
@@ -222,10 +222,10 @@ def engines_page(runs: Experiments, out: Path) -> Made:
         else f"All {len(lines)} intervals of the engines' difference contain 0."
     )
     parts = [as_markdown(table), f"{verdict}\n", _picture("curves", CAPTION)]
-    return Made("\n".join(parts), verdict)
+    return Page("\n".join(parts), verdict)
 
 
-def variants_page(runs: Experiments, out: Path, strategy: str) -> Made:
+def variants_page(runs: RecordsBySweep, out: Path, strategy: str) -> Page:
     """A strategy with other settings than the paper's, beside its numbers where it has any."""
     found = {
         label: curve
@@ -235,7 +235,7 @@ def variants_page(runs: Experiments, out: Path, strategy: str) -> Made:
     }
     plain = next(iter(runs.values())).results
     env = plain.env
-    if not any((key.table, key.env) == ("metrics", env) for key in paper_numbers()):
+    if not any((key.table, key.env) == ("metrics", env) for key in published_numbers()):
         return _standings(_whole(list(found.values())), plain.steps, env, out)
     rows = [Row(label, label, strategy) for label in found]
     by_step = _by_step(found, rows, "metrics", env, QUARTERS)
@@ -244,24 +244,24 @@ def variants_page(runs: Experiments, out: Path, strategy: str) -> Made:
 
 
 def _compared(
-    out: Path, by_step: Mapping[int, Sequence[Compared]], first: str, more: Sequence[str]
-) -> Made:
+    out: Path, by_step: Mapping[int, Sequence[Pair]], first: str, more: Sequence[str]
+) -> Page:
     """A page with the table of both, the sentence on its last step, and what else there is."""
     table = side_by_side(by_step, first)
     _write(out / "table.csv", as_csv(table))
     last = max(by_step)
     sentence = agreement(by_step[last], last)
-    return Made("\n".join([as_markdown(table), f"{sentence}\n", *more]), sentence)
+    return Page("\n".join([as_markdown(table), f"{sentence}\n", *more]), sentence)
 
 
 def _by_step(
     found: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, steps: Sequence[int]
-) -> dict[int, list[Compared]]:
+) -> dict[int, list[Pair]]:
     shown = evaluated(found, steps)
     return {step: compare_rows(found, rows, table, env, step) for step in shown}
 
 
-def _cost_table(recorded: Recorded, step: int) -> Table:
+def _cost_table(recorded: CompactRecords, step: int) -> Table:
     """Environment steps and time at a step; ours is the time of a batch shared by its runs."""
     env, found = recorded.results.env, recorded.curves
     head = (
@@ -273,21 +273,21 @@ def _cost_table(recorded: Recorded, step: int) -> Table:
     )
     lines = []
     for name in METRICS_ROWS:
-        cells = [NOTHING, NOTHING]
+        cells = [MISSING, MISSING]
         if name in found:
             steps = mean_interval(found[name].env_steps_at(step))
             seconds = mean_interval(found[name].seconds_at(step))
             width = int(recorded.facts_of(name).get("width") or 1)
             cells = [short(steps.mean), f"{seconds.mean / width:.3g}"]
         paper = [
-            theirs("metrics", env, name, step, quantity).mean
+            published_number("metrics", env, name, step, quantity).mean
             for quantity in ("env_steps", "minutes")
         ]
         lines.append((name, cells[0], short(paper[0]), cells[1], short(paper[1])))
     return Table(head, tuple(lines))
 
 
-def _only(runs: Experiments) -> Recorded:
+def _only(runs: RecordsBySweep) -> CompactRecords:
     (recorded,) = runs.values()
     return recorded
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from procurl.envs.registry import make_host_env, make_pool
 from procurl.experiments.paper.entries import Sweep
-from procurl.experiments.paper.numbers import theirs
+from procurl.experiments.paper.published import published_number
 from procurl.experiments.presets import paper_strategy
 from procurl.internals.hardware import cores as usable_cores
 from procurl.internals.settings import flat_settings
@@ -61,7 +61,7 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
     plan = strategy.rollout_plan()
     if plan is None:
         return 0.0
-    counted = theirs("metrics", sweep.env, name.strategy, PAPER_STEPS, "env_steps").mean
+    counted = published_number("metrics", sweep.env, name.strategy, PAPER_STEPS, "env_steps").mean
     if not math.isnan(counted):
         return (counted - PAPER_STEPS) * sweep.steps / PAPER_STEPS
     settings = flat_settings(strategy)

@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from procurl.envs.registry import environment_names, make_host_env, make_pool
-from procurl.experiments.analysis.recorded import (
-    EVALUATION,
-    Recorded,
+from procurl.experiments.compact_records.files import has_records, read_records, write_records
+from procurl.experiments.compact_records.joining import (
     differences,
-    experiment,
-    experiment_of,
     join_records,
-    recorded_of,
+    settings_of,
+    shared_settings,
 )
+from procurl.experiments.compact_records.record import EVALUATION, CompactRecords, compact
 from procurl.experiments.paper.entries import Entry, Sweep, needed
-from procurl.experiments.paper.records import is_recorded, read_records, write_records
 from procurl.experiments.request import Asked, ppo_asked
 from procurl.experiments.running.batch import has_host_form, host_environments
 from procurl.internals.checks import require_choice, require_whole, suggest
@@ -30,7 +28,7 @@ RECORDS = "records"
 POOLS = "pools"
 
 
-class Options(NamedTuple):
+class TrainingOptions(NamedTuple):
     """How to run what is missing.
 
     Args:
@@ -60,7 +58,7 @@ class Options(NamedTuple):
                 require_whole(name, value, at_least=1)
 
 
-def train_missing(entries: Sequence[Entry], out: Path, options: Options, told: str) -> None:
+def train_missing(entries: Sequence[Entry], out: Path, options: TrainingOptions, told: str) -> None:
     """Train what the entries need and no record holds yet, and record it as made by `told`.
 
     Contenders that were recorded before stay as they are, unless they had to be trained again for
@@ -88,11 +86,11 @@ def train_missing(entries: Sequence[Entry], out: Path, options: Options, told: s
     for sweep, names in missing.items():
         results = trained(sweep, names, out, options)
         results = replace(results, facts={**results.facts, "command": told})
-        joined = _joined(_records_of(sweep, out), recorded_of(results), names, wanted[sweep])
+        joined = _joined(_records_of(sweep, out), compact(results), names, wanted[sweep])
         write_records(joined, out / RECORDS / sweep.name)
 
 
-def trained(sweep: Sweep, contenders: list[str], out: Path, options: Options) -> Results:
+def trained(sweep: Sweep, contenders: list[str], out: Path, options: TrainingOptions) -> Results:
     """The results of a sweep, once these contenders are trained."""
     from procurl.experiments.compare import compare
     from procurl.records.store import read_store
@@ -105,7 +103,7 @@ def trained(sweep: Sweep, contenders: list[str], out: Path, options: Options) ->
         return store.results()
 
 
-def _asked(sweep: Sweep, contenders: list[str], out: Path, options: Options) -> Asked:
+def _asked(sweep: Sweep, contenders: list[str], out: Path, options: TrainingOptions) -> Asked:
     """What is asked of a comparison, but for the files of its pools."""
     return Asked(
         env=sweep.env,
@@ -120,7 +118,9 @@ def _asked(sweep: Sweep, contenders: list[str], out: Path, options: Options) -> 
     )
 
 
-def _missing(sweep: Sweep, contenders: Sequence[str], out: Path, options: Options) -> list[str]:
+def _missing(
+    sweep: Sweep, contenders: Sequence[str], out: Path, options: TrainingOptions
+) -> list[str]:
     """The contenders that are asked for and not recorded with all their seeds."""
     chosen = [name for name in contenders if _asked_for(name, options.strategies)]
     if not chosen:
@@ -131,7 +131,7 @@ def _missing(sweep: Sweep, contenders: Sequence[str], out: Path, options: Option
     known = _records_of(sweep, out)
     if known is None:
         return chosen
-    if differ := differences(experiment_of(known), _experiment(sweep, options)):
+    if differ := differences(settings_of(known), _experiment(sweep, options)):
         raise ValueError(
             f"{out / RECORDS / sweep.name} holds records of another experiment: {differ}. "
             "They were left as they are: name another directory with --out, or ask for the same"
@@ -141,8 +141,8 @@ def _missing(sweep: Sweep, contenders: Sequence[str], out: Path, options: Option
 
 
 def _joined(
-    known: Recorded | None, fresh: Recorded, names: Sequence[str], order: Sequence[str]
-) -> Recorded:
+    known: CompactRecords | None, fresh: CompactRecords, names: Sequence[str], order: Sequence[str]
+) -> CompactRecords:
     """What was recorded before with what was trained now.
 
     Args:
@@ -158,15 +158,15 @@ def _joined(
     return fresh.only([*order, *fresh.results.labels])
 
 
-def _records_of(sweep: Sweep, out: Path) -> Recorded | None:
+def _records_of(sweep: Sweep, out: Path) -> CompactRecords | None:
     folder = out / RECORDS / sweep.name
-    return read_records(folder) if is_recorded(folder) else None
+    return read_records(folder) if has_records(folder) else None
 
 
-def _experiment(sweep: Sweep, options: Options) -> dict[str, Any]:
+def _experiment(sweep: Sweep, options: TrainingOptions) -> dict[str, Any]:
     """What all runs of a sweep have in common, as they would be trained now."""
     env = sweep.env
-    return experiment(
+    return shared_settings(
         env,
         _engine(sweep, options),
         steps=options.steps or sweep.steps,
@@ -180,7 +180,7 @@ def _experiment(sweep: Sweep, options: Options) -> dict[str, Any]:
     )
 
 
-def _engine(sweep: Sweep, options: Options) -> str:
+def _engine(sweep: Sweep, options: TrainingOptions) -> str:
     """The engine that was asked for, where the sweep has it."""
     hosted = options.engine == "host" and sweep.engine == "jax" and has_host_form(sweep.env)
     return "host" if hosted else sweep.engine
@@ -214,7 +214,7 @@ def _asked_for(contender: str, strategies: Sequence[str] | None) -> bool:
     return strategies is None or contender.partition(":")[0] in strategies
 
 
-def commands_of(entry: Entry, runs: Mapping[str, Recorded]) -> list[str]:
+def commands_of(entry: Entry, runs: Mapping[str, CompactRecords]) -> list[str]:
     """What trained the runs of an entry, as it was recorded."""
     parts = [
         part
@@ -225,7 +225,7 @@ def commands_of(entry: Entry, runs: Mapping[str, Recorded]) -> list[str]:
     return list(dict.fromkeys(part.facts["command"] for part in parts if "command" in part.facts))
 
 
-def command(names: Sequence[str], options: Options) -> str:
+def command(names: Sequence[str], options: TrainingOptions) -> str:
     """The command that asks for this, without the names of files."""
     words = ["procurl paper", *names]
     words += [f"--seeds {options.seeds}"] if options.seeds else []

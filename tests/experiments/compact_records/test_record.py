@@ -5,14 +5,13 @@ import dataclasses
 import pytest
 
 from procurl.envs import make_pool
-from procurl.experiments.analysis.recorded import (
-    Part,
+from procurl.experiments.compact_records.joining import (
     differences,
-    experiment,
-    experiment_of,
     join_records,
-    recorded_of,
+    settings_of,
+    shared_settings,
 )
+from procurl.experiments.compact_records.record import Part, compact
 from procurl.records.results import RunId
 from tests.experiments.synthetic import synthetic_results
 
@@ -23,7 +22,7 @@ THERE = {"command": "there", "machine": {"processor": "a CPU"}, "device": "gpu",
 
 def recorded(*labels, seeds=2, facts=HERE, **changed):
     results = synthetic_results(labels, seeds, steps=STEPS)
-    return recorded_of(dataclasses.replace(results, facts=facts, **changed))
+    return compact(dataclasses.replace(results, facts=facts, **changed))
 
 
 def unfinished(found, label, seed):
@@ -128,13 +127,13 @@ class TestJoin:
 
 class TestExperiment:
     def test_what_one_does_not_know_is_no_difference(self):
-        told = experiment_of(recorded("iid"))
+        told = settings_of(recorded("iid"))
         assert not differences(told, told | {"test_hash": "abc"})
         assert not differences(told | {"PPO's gamma": 0.9}, told)
 
     def test_none_stands_for_the_papers_evaluations(self):
         def told(**facts):
-            return experiment("antgoal", "host", 5_000_000, 16, "abc", facts)
+            return shared_settings("antgoal", "host", 5_000_000, 16, "abc", facts)
 
         assert told(eval_every=None, eval_episodes=None)["eval_every"] == 100_000
         assert told(eval_episodes=None) == told(eval_episodes=10)
@@ -143,5 +142,5 @@ class TestExperiment:
         )
 
     def test_an_environment_of_ones_own_has_no_paper(self):
-        told = experiment("mine", "sb3", 1, 1, "abc", {"eval_every": None})
+        told = shared_settings("mine", "sb3", 1, 1, "abc", {"eval_every": None})
         assert told["eval_every"] is None

@@ -9,10 +9,10 @@ import numpy as np
 from procurl.envs.registry import make_host_env, make_pool
 from procurl.experiments.analysis.curriculum_figures import draw_pools
 from procurl.experiments.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, page
-from procurl.experiments.analysis.tables import NOTHING, Table, as_csv, as_markdown
+from procurl.experiments.analysis.tables import MISSING, Table, as_csv, as_markdown
 from procurl.experiments.analysis.trends import distance, features_of
-from procurl.experiments.paper.numbers import SettingKey, paper_settings_listed
-from procurl.experiments.paper.pages import Experiments, Made
+from procurl.experiments.paper.published import SettingKey, published_settings
+from procurl.experiments.paper.run_pages import Page, RecordsBySweep
 from procurl.experiments.presets import PRESETS, paper_strategy
 from procurl.internals.settings import flat_settings
 from procurl.ppo.learning.settings import paper_settings
@@ -35,7 +35,7 @@ ABSTRACT: Mapping[str, Learner] = {
 }
 
 
-def environments_page(_: Experiments, out: Path) -> Made:
+def environments_page(_: RecordsBySweep, out: Path) -> Page:
     """What the environments are like, ours beside the paper's, and a task of each."""
     lines = []
     for name, (reward, context, state, action, size) in ENVIRONMENTS.items():
@@ -57,7 +57,7 @@ def environments_page(_: Experiments, out: Path) -> Made:
         "Our observations hold the context where the agent sees it: PointMass 4 + 3 numbers, "
         "AntGoal 29 + 2. A Karel task is its grids and poses as seven numbers."
     )
-    return Made("\n\n".join([as_markdown(table), notes, _draw_environments(out)]))
+    return Page("\n\n".join([as_markdown(table), notes, _draw_environments(out)]))
 
 
 def _draw_environments(out: Path) -> str:
@@ -78,17 +78,17 @@ def _draw_environments(out: Path) -> str:
     return "\n\n".join(["![A typical task of each](environments.png)", *missing])
 
 
-def ppo_settings_page(_: Experiments, out: Path) -> Made:
+def ppo_settings_page(_: RecordsBySweep, out: Path) -> Page:
     """PPO's settings in every environment, ours against the paper's list."""
     ours = {env: flat_settings(paper_settings(env)) for env in PRESETS}
-    names = [key.setting for key in paper_settings_listed() if key.owner == "ppo"]
+    names = [key.setting for key in published_settings() if key.owner == "ppo"]
     rows = [("ppo", name) for name in dict.fromkeys(names)]
     return _settings_made(out, rows, lambda env, _, name: ours[env][name])
 
 
-def strategy_settings_page(_: Experiments, out: Path) -> Made:
+def strategy_settings_page(_: RecordsBySweep, out: Path) -> Page:
     """The strategies' settings in every environment, ours against the paper's list."""
-    keys = [(key.owner, key.setting) for key in paper_settings_listed() if key.owner != "ppo"]
+    keys = [(key.owner, key.setting) for key in published_settings() if key.owner != "ppo"]
 
     def ours(env: str, owner: str, name: str) -> Any:
         value = flat_settings(paper_strategy(env, owner))[name]
@@ -99,7 +99,7 @@ def strategy_settings_page(_: Experiments, out: Path) -> Made:
     return _settings_made(out, list(dict.fromkeys(keys)), ours)
 
 
-def pools_page(_: Experiments, out: Path) -> Made:
+def pools_page(_: RecordsBySweep, out: Path) -> Page:
     """Where the tasks of PointMass's uniform and harder pool lie."""
     pools = {
         "uniform pool": make_pool("pointmass-s"),
@@ -107,10 +107,10 @@ def pools_page(_: Experiments, out: Path) -> Made:
     }
     draw_pools(pools, out / "pools")
     caption = "Contexts of the two pools, drawn anew as the paper describes them"
-    return Made(f"![{caption}](pools.png)\n\n*{caption}.*\n")
+    return Page(f"![{caption}](pools.png)\n\n*{caption}.*\n")
 
 
-def theorem_page(_: Experiments, out: Path, learners: Mapping[str, Learner]) -> Made:
+def theorem_page(_: RecordsBySweep, out: Path, learners: Mapping[str, Learner]) -> Page:
     """The expected improvement of one episode: the theorem against a sum over all outcomes."""
     lines, worst = [], 0.0
     for name, learner in learners.items():
@@ -132,7 +132,7 @@ def theorem_page(_: Experiments, out: Path, learners: Mapping[str, Learner]) -> 
     _draw_theorem(out, learners)
     verdict = f"Theorem and enumeration are at most {worst:.1e} apart."
     picture = "![Expected improvement against the probability of success](improvement.png)\n"
-    return Made("\n".join([as_markdown(table), f"{verdict}\n", picture]), verdict)
+    return Page("\n".join([as_markdown(table), f"{verdict}\n", picture]), verdict)
 
 
 def _draw_theorem(out: Path, learners: Mapping[str, Learner]) -> None:
@@ -157,16 +157,16 @@ def _draw_theorem(out: Path, learners: Mapping[str, Learner]) -> None:
         figure.legend(handles, labels, loc="outside right upper")
 
 
-def _settings_made(out: Path, rows: list[tuple[str, str]], ours: Any) -> Made:
+def _settings_made(out: Path, rows: list[tuple[str, str]], ours: Any) -> Page:
     """A table of settings that shows both values where they differ."""
-    listed = paper_settings_listed()
+    listed = published_settings()
     lines, same, differing = [], 0, []
     for owner, name in rows:
         cells = []
         for env in PRESETS:
             paper = listed.get(SettingKey(env, owner, name))
             if paper is None:
-                cells.append(NOTHING)
+                cells.append(MISSING)
                 continue
             mine = ours(env, owner, name)
             if _equal(mine, paper):
@@ -180,7 +180,7 @@ def _settings_made(out: Path, rows: list[tuple[str, str]], ours: Any) -> Made:
     (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
     verdict = f"{same} of {same + len(differing)} settings are the paper's"
     verdict += f"; different: {', '.join(differing)}." if differing else "."
-    return Made("\n".join([as_markdown(table), f"{verdict}\n"]), verdict)
+    return Page("\n".join([as_markdown(table), f"{verdict}\n"]), verdict)
 
 
 def _equal(mine: Any, paper: str) -> bool:

@@ -10,10 +10,10 @@ from procurl.experiments.analysis.statistics import (
     Estimate,
     Floats,
     Interval,
-    Reached,
+    TimeToThreshold,
     probability_of_improvement,
 )
-from procurl.experiments.analysis.tables import NOTHING, Standing
+from procurl.experiments.analysis.tables import MISSING, Standing
 
 MOST_COMPARED = 12
 SHADES = (0.55, 0.65, 0.75, 0.9)  # from which a cell of the matrix is darker
@@ -57,7 +57,7 @@ def compact(number: float) -> str:
     ('25k', '1.25M', '784', '–')
     """
     if not math.isfinite(number):
-        return NOTHING
+        return MISSING
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= size:
             return f"{number / size:.3g}{sign}"
@@ -131,22 +131,22 @@ def _name(label: str, place: int) -> str:
 
 def _interval(interval: Interval) -> str:
     if math.isnan(interval.mean):
-        return NOTHING
+        return MISSING
     half = interval.half_width
     return f"{interval.mean:.2f}" + ("" if math.isnan(half) else f" <small>± {half:.2f}</small>")
 
 
 def _estimate(estimate: Estimate) -> str:
     if math.isnan(estimate.value):
-        return NOTHING
+        return MISSING
     if math.isnan(estimate.low):
         return f"{estimate.value:.2f}"
     return f"{estimate.value:.2f} <small>[{estimate.low:.2f}, {estimate.high:.2f}]</small>"
 
 
-def _reached(reached: Reached | None, last: int) -> Cell:
+def _reached(reached: TimeToThreshold | None, last: int) -> Cell:
     if reached is None:
-        return Cell(NOTHING, None)
+        return Cell(MISSING, None)
     when = compact(reached.median) if math.isfinite(reached.median) else f"> {compact(last)}"
     count = f"{reached.reached} of {reached.runs}"
     return Cell(f"{escape(when)} <small>{count}</small>", reached.median)
@@ -154,13 +154,13 @@ def _reached(reached: Reached | None, last: int) -> Cell:
 
 def _seconds(seconds: float) -> str:
     if math.isnan(seconds):
-        return NOTHING
+        return MISSING
     return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
 def _chance(chance: Estimate | None) -> str:
     if chance is None or math.isnan(chance.value):
-        return f'<td class="self">{NOTHING}</td>'
+        return f'<td class="self">{MISSING}</td>'
     better = sum(chance.value >= shade for shade in SHADES)
     worse = sum(1 - chance.value >= shade for shade in SHADES)
     shade = f"b{better}" if better else f"w{worse}" if worse else "even"

@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 
 from procurl.experiments.analysis.curves import curves
-from procurl.experiments.analysis.recorded import Part, join_records, recorded_of
 from procurl.experiments.analysis.tables import as_csv, numbers_table, standings
 from procurl.experiments.analysis.trends import trends
-from procurl.experiments.paper.records import (
+from procurl.experiments.compact_records.files import (
     CURRICULUM,
     EVALUATIONS,
     FILE,
-    is_recorded,
-    names_recorded,
-    read_joined,
-    read_recorded,
+    has_records,
+    load_records,
+    read_joined_records,
     read_records,
+    record_names,
     write_records,
 )
+from procurl.experiments.compact_records.joining import join_records
+from procurl.experiments.compact_records.record import Part, compact
 from procurl.records.experiment import Experiment
 from procurl.records.results import RunId
 from procurl.records.store import open_experiment
@@ -37,8 +38,8 @@ def results():
 
 
 def test_everything_that_tables_need_comes_back(tmp_path, results):
-    write_records(recorded_of(results), tmp_path)
-    assert is_recorded(tmp_path)
+    write_records(compact(results), tmp_path)
+    assert has_records(tmp_path)
     read = read_records(tmp_path).results
     assert (read.env, read.engine, read.steps) == (results.env, results.engine, results.steps)
     assert read.labels == LABELS
@@ -52,7 +53,7 @@ def test_everything_that_tables_need_comes_back(tmp_path, results):
 
 
 def test_trends_come_back_for_the_runs_that_are_followed(tmp_path, results):
-    write_records(recorded_of(results, followed=2), tmp_path)
+    write_records(compact(results, followed=2), tmp_path)
     read = read_records(tmp_path)
     wanted = trends(results, seeds=2)
     assert [(t.label, t.seed) for t in read.trends] == [(t.label, t.seed) for t in wanted]
@@ -65,7 +66,7 @@ def test_trends_come_back_for_the_runs_that_are_followed(tmp_path, results):
 
 def test_equal_results_are_equal_bytes(tmp_path, results):
     for name in ("a", "b"):
-        write_records(recorded_of(results), tmp_path / name)
+        write_records(compact(results), tmp_path / name)
     for file in (FILE, EVALUATIONS, CURRICULUM):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
@@ -73,13 +74,13 @@ def test_equal_results_are_equal_bytes(tmp_path, results):
 def test_a_pool_of_ones_own_travels_with_the_records(tmp_path, results):
     contexts = np.random.default_rng(0).uniform([-4, 0.5, 0], [4, 8, 4], (100, 3))
     pool = TaskPool(contexts, names=results.pool.names)
-    write_records(recorded_of(dataclasses.replace(results, pool=pool)), tmp_path)
+    write_records(compact(dataclasses.replace(results, pool=pool)), tmp_path)
     assert read_records(tmp_path).results.pool.fingerprint == pool.fingerprint
 
 
 def test_an_environment_of_ones_own_too(tmp_path, results):
     pool = TaskPool(np.arange(100.0)[:, None], names=("length",))
-    write_records(recorded_of(dataclasses.replace(results, env="mine", pool=pool)), tmp_path)
+    write_records(compact(dataclasses.replace(results, env="mine", pool=pool)), tmp_path)
     assert read_records(tmp_path).results.env == "mine"
 
 
@@ -90,7 +91,7 @@ def test_stopped_runs_and_missing_values_come_back(tmp_path, results):
         at._replace(performance=float("nan"), test_performance=None) for at in evaluations[run]
     ]
     changed = dataclasses.replace(results, evaluations=evaluations, stopped={run: 2048})
-    write_records(recorded_of(changed), tmp_path)
+    write_records(compact(changed), tmp_path)
     read = read_records(tmp_path).results
     assert read.stopped == {run: 2048}
     assert np.isnan(read.evaluations[run][0].performance)
@@ -99,7 +100,7 @@ def test_stopped_runs_and_missing_values_come_back(tmp_path, results):
 
 @pytest.mark.parametrize("file", [EVALUATIONS, CURRICULUM])
 def test_damage_is_noticed(tmp_path, results, file):
-    write_records(recorded_of(results), tmp_path)
+    write_records(compact(results), tmp_path)
     content = bytearray((tmp_path / file).read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / file).write_bytes(content)
@@ -120,14 +121,14 @@ def test_a_folder_without_records_is_named(tmp_path):
 
 def test_an_evaluation_takes_a_few_bytes(tmp_path):
     results = synthetic_results(("procurl-val", "iid"), seeds=20)
-    write_records(recorded_of(results, followed=0), tmp_path)
+    write_records(compact(results, followed=0), tmp_path)
     rows = len(gzip.decompress((tmp_path / EVALUATIONS).read_bytes()).splitlines()) - 1
     assert (tmp_path / EVALUATIONS).stat().st_size / rows < 25
 
 
 def recorded_by(program, *labels, seeds=2, steps=100_000):
     results = synthetic_results(labels, seeds, steps=steps)
-    return recorded_of(dataclasses.replace(results, facts={"command": program, "width": seeds}))
+    return compact(dataclasses.replace(results, facts={"command": program, "width": seeds}))
 
 
 def test_where_each_contender_came_from_comes_back(tmp_path):
@@ -152,7 +153,7 @@ def test_what_was_read_is_written_as_it_was(tmp_path):
 
 
 def test_the_first_format_is_still_read(tmp_path, results):
-    write_records(recorded_of(results), tmp_path)
+    write_records(compact(results), tmp_path)
     about = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
     (part,) = about.pop("parts")
     old = about | {"format": 1, "facts": part["facts"]}
@@ -170,13 +171,13 @@ def test_folders_are_joined_by_the_names_of_their_experiments(tmp_path):
     write_records(recorded_by("a", "iid"), a / "pointmass-s")
     write_records(recorded_by("b", "hard"), b / "pointmass-s")
     write_records(recorded_by("b", "iid"), b / "mine")
-    assert names_recorded(b) == ["mine", "pointmass-s"]
-    joined = read_joined([a, b], ["pointmass-s", "mine", "other"])
+    assert record_names(b) == ["mine", "pointmass-s"]
+    joined = read_joined_records([a, b], ["pointmass-s", "mine", "other"])
     assert list(joined) == ["pointmass-s", "mine"]
     assert joined["pointmass-s"].results.labels == ("iid", "hard")
     write_records(recorded_by("b", "hard", steps=50_000), b / "pointmass-s")
     with pytest.raises(ValueError, match="a/pointmass-s, .*b/pointmass-s: .* steps is 50000"):
-        read_joined([a, b], ["pointmass-s"])
+        read_joined_records([a, b], ["pointmass-s"])
 
 
 def test_a_comparison_can_be_recorded_too(tmp_path, results):
@@ -186,11 +187,11 @@ def test_a_comparison_can_be_recorded_too(tmp_path, results):
             store.begin(run)
             store.add(run, *results.detail(run))
             store.finish(run)
-    recorded = read_recorded(tmp_path / "runs")
+    recorded = load_records(tmp_path / "runs")
     assert recorded.results.labels == LABELS
     assert len(recorded.trends) == len(results.runs)
     facts = recorded.facts_of("iid")
     assert (facts["command"], facts["width"], facts["eval_episodes"]) == ("told", 3, 2)
     assert facts["eval_every"] is None
     write_records(recorded, tmp_path / "records")
-    assert read_recorded(tmp_path / "records").parts == recorded.parts
+    assert load_records(tmp_path / "records").parts == recorded.parts

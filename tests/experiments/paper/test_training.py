@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 
 from procurl.experiments.analysis import figures
-from procurl.experiments.analysis.recorded import Part, recorded_of
-from procurl.experiments.paper import runs as paper_runs
+from procurl.experiments.compact_records.files import read_records, write_records
+from procurl.experiments.compact_records.record import Part, compact
+from procurl.experiments.paper import training
+from procurl.experiments.paper.build import run
 from procurl.experiments.paper.entries import POINT_MASS, entries_named
-from procurl.experiments.paper.paper import run
-from procurl.experiments.paper.records import read_records, write_records
-from procurl.experiments.paper.runs import Options, train_missing
+from procurl.experiments.paper.training import TrainingOptions, train_missing
 from procurl.experiments.request import ppo_asked
 from procurl.internals.settings import describe
 from tests.experiments.synthetic import synthetic_results
@@ -22,13 +22,13 @@ ELSEWHERE = {"command": "procurl paper", "machine": {"processor": "elsewhere"}, 
 
 
 def some(*strategies, steps=STEPS, **compare):
-    return Options(strategies=strategies, steps=steps, compare=compare)
+    return TrainingOptions(strategies=strategies, steps=steps, compare=compare)
 
 
 def record(out, *labels, seeds=2, facts=ELSEWHERE, steps=STEPS, **changed):
     results = synthetic_results(labels, seeds, "pointmass-d", steps, test=False)
     results = dataclasses.replace(results, facts=facts, **changed)
-    write_records(recorded_of(results), out / "records" / "pointmass-d")
+    write_records(compact(results), out / "records" / "pointmass-d")
 
 
 def train(out, seeds, options):
@@ -54,14 +54,14 @@ def asked(monkeypatch):
             results, facts={"machine": {"processor": "here"}, "device": "cpu"}
         )
 
-    monkeypatch.setattr(paper_runs, "trained", trained)
+    monkeypatch.setattr(training, "trained", trained)
     return asked
 
 
 def test_what_is_recorded_is_not_trained(asked, tmp_path, monkeypatch):
     record(tmp_path, "iid", "procurl-val", seeds=3)
     before = read(tmp_path)
-    monkeypatch.setattr(paper_runs, "find_spec", lambda _: None)  # no engine is installed
+    monkeypatch.setattr(training, "find_spec", lambda _: None)  # no engine is installed
     train(tmp_path, 2, some("iid", "procurl-val"))
     assert asked == []
     assert read(tmp_path).parts == before.parts
@@ -172,7 +172,9 @@ def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypat
 
 
 def test_settings_of_ppo_that_a_sweep_names_are_its_own():
-    told = paper_runs._experiment(dataclasses.replace(POINT_MASS, ppo=("gamma=0.9",)), Options())
+    told = training._experiment(
+        dataclasses.replace(POINT_MASS, ppo=("gamma=0.9",)), TrainingOptions()
+    )
     assert told["PPO's gamma"] == 0.9
     assert told["PPO's gae_lambda"] == 0.95
     assert told["test_hash"] is not None
@@ -189,9 +191,9 @@ def test_all_sweeps_are_checked_before_the_first_is_trained(asked, tmp_path):
 
 def test_the_host_engine_is_for_the_sweeps_that_it_can_train():
     names = [CURVES, "curves-antgoal", "engines-pointmass-s"]
-    wanted = paper_runs.needed(entries_named(names))
+    wanted = training.needed(entries_named(names))
     engines = {
-        sweep.name: paper_runs._engine(sweep, Options(engine="host"))
+        sweep.name: training._engine(sweep, TrainingOptions(engine="host"))
         for sweep in wanted
         if sweep.name != "pointmass-s"
     }

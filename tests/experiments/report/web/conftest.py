@@ -2,7 +2,7 @@
 
 import pytest
 
-from procurl.experiments.report.report import report_html
+from procurl.experiments.report.page import report_html
 from tests.experiments.report.browser import Browser, chromium
 from tests.experiments.report.report_results import LABELS, report_results
 

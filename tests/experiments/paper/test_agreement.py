@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.figures import Compared
+from procurl.experiments.analysis.figures import Pair
 from procurl.experiments.analysis.statistics import Interval
-from procurl.experiments.paper.comparison import (
+from procurl.experiments.paper.agreement import (
     ABLATIONS,
     METRICS_ROWS,
     agreement,
@@ -50,14 +50,14 @@ def test_every_strategy_of_the_paper_and_ours_is_a_row():
     ],
 )
 def test_agreement_is_the_papers_interval_widened_by_ours(ours, theirs, expected):
-    assert agrees(Compared("x", ours, theirs)) is expected
+    assert agrees(Pair("x", ours, theirs)) is expected
 
 
 def test_the_sentence_names_who_is_outside():
     rows = [
-        Compared("plr", Interval(0.69, 0.05, 9), Interval(0.69, 0.13, 20)),
-        Compared("hard", Interval(0.5, 0.05, 9), Interval(0.01, 0.01, 20)),
-        Compared("procurl-out", Interval(0.5, 0.05, 9), None),
+        Pair("plr", Interval(0.69, 0.05, 9), Interval(0.69, 0.13, 20)),
+        Pair("hard", Interval(0.5, 0.05, 9), Interval(0.01, 0.01, 20)),
+        Pair("procurl-out", Interval(0.5, 0.05, 9), None),
     ]
     assert agreement(rows, 1_000_000) == (
         "At 1M steps 1 of 2 means of ours lie inside the paper's 95% interval widened by ours; "
@@ -111,5 +111,5 @@ def test_shown_steps_are_those_that_were_evaluated():
 
 def test_a_lone_run_is_no_interval():
     row = compare_rows({"iid": curve("iid", [0.3])}, plain_rows(("iid",)), "hard", "antgoal", 1)[0]
-    assert row == Compared("iid", None, None)
+    assert row == Pair("iid", None, None)
     assert math.isnan(Interval(NAN, NAN, 0).mean)

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from procurl.experiments.theory.__main__ import main
-from procurl.experiments.theory.comparison import (
+from procurl.experiments.theory.episodes_to_reach import (
     STARTS,
     Comparison,
     cells,
@@ -16,7 +16,7 @@ from procurl.experiments.theory.comparison import (
     strategy_for,
     table,
 )
-from procurl.experiments.theory.figures import improvement_figure
+from procurl.experiments.theory.theory_figures import improvement_figure
 from procurl.theory import Training
 
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from procurl.experiments.analysis.figures import COLORS
-from procurl.experiments.analysis.recorded import recorded_of
-from procurl.experiments.paper.records import write_records
-from procurl.experiments.report import explorer as report_explorer
-from procurl.experiments.report import pictures as report_pictures
-from procurl.experiments.report.explorer import CELLS, chosen_runs, explorer_payload
-from procurl.experiments.report.packing import MISSING, column, packed, script_json
-from procurl.experiments.report.pictures import Pictures, task_pictures
-from procurl.experiments.report.report import report_html, write_report
+from procurl.experiments.compact_records.files import write_records
+from procurl.experiments.compact_records.record import compact
+from procurl.experiments.report import explorer_data
+from procurl.experiments.report import task_pictures as pictures_module
+from procurl.experiments.report.encoding import MISSING, column, packed, script_json
+from procurl.experiments.report.explorer_data import CELLS, explorer_payload, select_runs
+from procurl.experiments.report.page import report_html, write_report
+from procurl.experiments.report.task_pictures import Pictures, task_pictures
 from procurl.records.experiment import Experiment, RunPlan
 from procurl.records.results import SHOWN_TASKS, RunId
 from procurl.records.store import open_experiment
@@ -241,7 +241,7 @@ def test_moments_hold_what_the_run_measured():
 
 
 def test_picks_of_evaluations_left_out_count_towards_the_next(monkeypatch):
-    monkeypatch.setattr(report_explorer, "MOST_EVALUATIONS", 2)
+    monkeypatch.setattr(explorer_data, "MOST_EVALUATIONS", 2)
     results = report_results(["iid"], seeds=1, evaluations=5, pool=SEVEN, env="my own", picks=10)
     moments = explorer_payload(results)["runs"][0]["moments"]
     assert [(at["step"], at["picks"]) for at in moments] == [(12_000, 10), (60_000, 40)]
@@ -261,7 +261,7 @@ def test_trends_show_the_gate_by_its_size_and_maps_by_its_place():
 
 
 def test_long_trends_join_blocks(monkeypatch):
-    monkeypatch.setattr(report_explorer, "MOST_BLOCKS", 4)
+    monkeypatch.setattr(explorer_data, "MOST_BLOCKS", 4)
     payload = explorer_payload(report_results(["iid"], seeds=1, picks=150))
     trend = payload["runs"][0]["trend"]
     assert trend["block"] == 300
@@ -284,7 +284,7 @@ def test_the_runs_shown_stay_within_bounds(labels, seeds, evaluations, pool, run
     measured = next(iter(results.evaluations.values()))
     ids = [RunId("procurl-val", name.partition(":")[2], s) for name in names for s in range(seeds)]
     every = dict.fromkeys(ids, measured)
-    chosen = chosen_runs(
+    chosen = select_runs(
         replace(results, runs=ids, evaluations=every, pool=TaskPool.from_seeds(pool))
     )
     assert len(chosen.runs) == runs
@@ -303,7 +303,7 @@ def test_a_large_pool_is_cut_to_the_tasks_that_are_followed():
 
 
 def test_fewer_picked_tasks_are_listed_where_pictures_are_many(monkeypatch):
-    monkeypatch.setattr(report_explorer, "MOST_PICTURES", 9)
+    monkeypatch.setattr(explorer_data, "MOST_PICTURES", 9)
     payload = explorer_payload(report_results(["procurl-val", "iid"], seeds=1, evaluations=4))
     picked = [at["picked"] for run in payload["runs"] for at in run["moments"]]
     assert {len(tasks) for tasks in picked} == {1}
@@ -327,7 +327,7 @@ def test_where_nothing_can_be_drawn_the_page_shows_numbers_and_says_why(monkeypa
     def fail(*_):
         raise RuntimeError("no screen <here>")
 
-    monkeypatch.setattr(report_pictures, "_drawing", fail)
+    monkeypatch.setattr(pictures_module, "_drawing", fail)
     assert task_pictures("pointmass-s", report_results().pool, [0]).missing == "no screen <here>"
     assert data_of(report_html(report_results()))["explorer"]["missing"] == "no screen <here>"
 
@@ -391,7 +391,7 @@ def test_ten_thousand_runs_give_a_page_of_reasonable_size():
 
 
 def test_records_that_were_made_compact_give_a_report_too(tmp_path):
-    write_records(recorded_of(report_results()), tmp_path)
+    write_records(compact(report_results()), tmp_path)
     page = write_report(tmp_path).read_text(encoding="utf-8")
     assert "procurl-val" in page
     assert (tmp_path / "table.md").exists()

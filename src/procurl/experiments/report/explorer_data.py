@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.experiments.analysis.trends import BLOCK, BLOCKS, Features, features_of, trend_of
-from procurl.experiments.report.packing import column, packed, rounded
-from procurl.experiments.report.pictures import Pictures, task_pictures
+from procurl.experiments.report.encoding import column, packed, rounded
+from procurl.experiments.report.task_pictures import Pictures, task_pictures
 from procurl.records.results import SHOWN_TASKS, Measured, Results, RunId, Snapshot
 from procurl.tasks.pool import TaskPool
 
@@ -28,14 +28,14 @@ MOST_BLOCKS = 600  # of a trend; where there are more, several are joined
 LONGEST_TEXT = 120  # letters of a task without numbers
 
 
-class Chosen(NamedTuple):
+class Selection(NamedTuple):
     """The runs that are shown and at how many evaluations each."""
 
     runs: list[RunId]
     evaluations: int
 
 
-def chosen_runs(results: Results) -> Chosen:
+def select_runs(results: Results) -> Selection:
     """The first seeds of each strategy, as many as `CELLS` allows."""
     by_label: dict[str, list[RunId]] = {}
     for run in results.runs:
@@ -43,19 +43,19 @@ def chosen_runs(results: Results) -> Chosen:
             by_label.setdefault(run.label, []).append(run)
     shown = list(by_label.values())[:MOST_STRATEGIES]
     if not shown:
-        return Chosen([], 0)
+        return Selection([], 0)
     tasks = min(len(results.pool), SHOWN_TASKS)
     moments = max(len(results.evaluations[run]) for runs in shown for run in runs)
     wanted = min(moments, WANTED_EVALUATIONS)
     seeds = min(MOST_SEEDS, max(1, CELLS // (len(shown) * tasks * wanted)))
     seeds = min(seeds, max(len(runs) for runs in shown))
     evaluations = min(MOST_EVALUATIONS, max(2, CELLS // (len(shown) * tasks * seeds)))
-    return Chosen([run for runs in shown for run in runs[:seeds]], evaluations)
+    return Selection([run for runs in shown for run in runs[:seeds]], evaluations)
 
 
 def explorer_payload(results: Results) -> dict[str, Any]:
     """Everything that the curriculum's views draw."""
-    chosen = chosen_runs(results)
+    chosen = select_runs(results)
     features = features_of(results.pool)
     features = Features(features.names[:MOST_FEATURES], features.values[:, :MOST_FEATURES])
     block = BLOCKS.get(results.env, BLOCK)

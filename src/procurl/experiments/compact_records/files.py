@@ -20,14 +20,9 @@ from typing import Any
 import numpy as np
 
 from procurl.envs.registry import environment_names, make_host_env, make_pool
-from procurl.experiments.analysis.recorded import (
-    Part,
-    Recorded,
-    join_records,
-    recorded_of,
-    shared_facts,
-)
 from procurl.experiments.analysis.trends import Trend, features_of
+from procurl.experiments.compact_records.joining import join_records
+from procurl.experiments.compact_records.record import CompactRecords, Part, compact, shared_facts
 from procurl.internals.archive import write_bytes, write_text
 from procurl.records.results import Measured, Results, RunId
 from procurl.tasks.pool import TaskPool
@@ -51,12 +46,12 @@ COLUMNS = (
 OWN_POOLS = ("uniform", "hard")
 
 
-def is_recorded(folder: Path) -> bool:
+def has_records(folder: Path) -> bool:
     """Whether `folder` holds records that `read_records` reads."""
     return (folder / FILE).exists() and (folder / EVALUATIONS).exists()
 
 
-def write_records(recorded: Recorded, folder: Path) -> None:
+def write_records(recorded: CompactRecords, folder: Path) -> None:
     """Write the records of an experiment into `folder`; equal ones give equal bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     results = recorded.results
@@ -66,7 +61,7 @@ def write_records(recorded: Recorded, folder: Path) -> None:
             (*RUN_COLUMNS, "task", *features_of(results.pool).names), _trend_rows(recorded.trends)
         ),
     }
-    kind = own_pool(results.env, results.pool)
+    kind = pool_kind(results.env, results.pool)
     if kind is None:
         contents[POOL] = _pool_file(results, folder)
     for name, content in contents.items():
@@ -86,7 +81,7 @@ def write_records(recorded: Recorded, folder: Path) -> None:
     write_text(folder / FILE, json.dumps(about, indent=2, default=str) + "\n")
 
 
-def read_records(folder: Path) -> Recorded:
+def read_records(folder: Path) -> CompactRecords:
     """The records of `folder`; ValueError where a file is missing, damaged or of another kind."""
     path = folder / FILE
     if not path.exists():
@@ -115,32 +110,32 @@ def read_records(folder: Path) -> Recorded:
         facts=shared_facts(parts),
         detail=evaluations.__getitem__,
     )
-    return Recorded(results, found, parts)
+    return CompactRecords(results, found, parts)
 
 
-def read_recorded(folder: Path) -> Recorded:
+def load_records(folder: Path) -> CompactRecords:
     """The records of a folder of records, or of the directory of a comparison."""
-    if is_recorded(folder):
+    if has_records(folder):
         return read_records(folder)
     from procurl.records.store import read_store
 
     with read_store(folder) as store:
-        return recorded_of(store.results())
+        return compact(store.results())
 
 
-def names_recorded(folder: Path) -> list[str]:
+def record_names(folder: Path) -> list[str]:
     """The experiments that have records in `folder`; ValueError where there is none."""
-    names = sorted(inside.name for inside in folder.glob("*") if is_recorded(inside))
+    names = sorted(inside.name for inside in folder.glob("*") if has_records(inside))
     if not names:
         raise ValueError(f"{folder} holds no records: name the folder above theirs")
     return names
 
 
-def read_joined(folders: Sequence[Path], names: Iterable[str]) -> dict[str, Recorded]:
+def read_joined_records(folders: Sequence[Path], names: Iterable[str]) -> dict[str, CompactRecords]:
     """The experiments of these names, each joined over all of `folders` that have it."""
     joined = {}
     for name in names:
-        there = [folder / name for folder in folders if is_recorded(folder / name)]
+        there = [folder / name for folder in folders if has_records(folder / name)]
         found = [read_records(folder) for folder in there]
         try:
             if found:
@@ -150,7 +145,7 @@ def read_joined(folders: Sequence[Path], names: Iterable[str]) -> dict[str, Reco
     return joined
 
 
-def own_pool(env: str, pool: TaskPool) -> str | None:
+def pool_kind(env: str, pool: TaskPool) -> str | None:
     """The kind of the project's pool that this is, None where it is another."""
     if env not in environment_names():
         return None

@@ -10,22 +10,32 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from procurl.experiments.analysis.recorded import Part, Recorded
 from procurl.experiments.analysis.tables import Table, as_markdown, as_text, short
+from procurl.experiments.compact_records.files import (
+    read_joined_records,
+    record_names,
+    write_records,
+)
+from procurl.experiments.compact_records.record import CompactRecords, Part
 from procurl.experiments.paper.entries import ALL, ENTRIES, Entry, entries_named, needed
-from procurl.experiments.paper.estimates import duration, estimate
-from procurl.experiments.paper.pages import Made
-from procurl.experiments.paper.records import names_recorded, read_joined, write_records
-from procurl.experiments.paper.runs import RECORDS, Options, command, commands_of, train_missing
+from procurl.experiments.paper.run_pages import Page
+from procurl.experiments.paper.run_time import duration, estimate
+from procurl.experiments.paper.training import (
+    RECORDS,
+    TrainingOptions,
+    command,
+    commands_of,
+    train_missing,
+)
 from procurl.internals.archive import write_text
 from procurl.internals.hardware import cores
 
 NOTES = "notes.md"  # beside a page
 
-__all__ = ["Options", "join", "list_names", "make_entry", "run"]
+__all__ = ["TrainingOptions", "build_entry", "join", "list_entries", "run"]
 
 
-def list_names(seeds: int | None = None) -> str:
+def list_entries(seeds: int | None = None) -> str:
     """Every name with what it needs and about how long that takes here; made for a terminal."""
     rows = [
         (
@@ -52,7 +62,7 @@ def run(
     seeds: int | None = None,
     out: Path = Path("results/paper"),
     from_records: Sequence[Path] = (),
-    options: Options | None = None,
+    options: TrainingOptions | None = None,
 ) -> str:
     """Make the named entries in `out`, and return a table of what came of them.
 
@@ -64,14 +74,14 @@ def run(
         options: for training.
     """
     chosen = entries_named(names or [ALL])
-    given = (options or Options())._replace(seeds=seeds)
+    given = (options or TrainingOptions())._replace(seeds=seeds)
     given.check()
     for folder in from_records:
-        names_recorded(folder)  # raises where there is none
+        record_names(folder)  # raises where there is none
     if not from_records:
         train_missing(chosen, out, given, command(names, given))
     records = from_records or (out / RECORDS,)
-    known = read_joined(records, [sweep.name for sweep in needed(chosen)])
+    known = read_joined_records(records, [sweep.name for sweep in needed(chosen)])
     lines = []
     for entry in chosen:
         missing = [sweep.name for sweep in entry.needs if sweep.name not in known]
@@ -86,13 +96,13 @@ def run(
             lines.append((entry.name, entry.source, f"no records of {', '.join(missing)}"))
             continue
         mine = {sweep.name: known[sweep.name] for sweep in entry.needs if sweep.name in known}
-        made = make_entry(entry, mine, out)
+        made = build_entry(entry, mine, out)
         lines.append((entry.name, entry.source, made.verdict or entry.title))
     _write_overview(out, lines)
     return as_text(Table(("name", "paper", "what came of it"), tuple(lines)))
 
 
-def make_entry(entry: Entry, runs: Mapping[str, Recorded], out: Path) -> Made:
+def build_entry(entry: Entry, runs: Mapping[str, CompactRecords], out: Path) -> Page:
     """Write the page of an entry with its tables and figures into `out`."""
     folder = out / entry.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -121,8 +131,8 @@ def join(folders: Sequence[Path], out: Path) -> str:
     Nothing is written where any of them cannot be joined.
     """
     target = out / RECORDS
-    names = dict.fromkeys(name for folder in folders for name in names_recorded(folder))
-    joined = read_joined([target, *folders], names)
+    names = dict.fromkeys(name for folder in folders for name in record_names(folder))
+    joined = read_joined_records([target, *folders], names)
     lines = []
     for name, recorded in joined.items():
         write_records(recorded, target / name)
@@ -130,7 +140,7 @@ def join(folders: Sequence[Path], out: Path) -> str:
     return as_text(Table(("records", "contenders", "seeds"), tuple(lines)))
 
 
-def _provenance(recorded: Recorded) -> str:
+def _provenance(recorded: CompactRecords) -> str:
     """Where the numbers of a page come from, part by part."""
     results, parts = recorded.results, recorded.parts
     if not results.runs:
@@ -153,7 +163,7 @@ def _provenance(recorded: Recorded) -> str:
     return "\n\n".join(lines)
 
 
-def _trained_told(part: Part, recorded: Recorded) -> str:
+def _trained_told(part: Part, recorded: CompactRecords) -> str:
     """How long and on what the contenders of a part were trained."""
     width = int(part.facts.get("width") or 1)
     seconds = sum(
@@ -168,7 +178,7 @@ def _trained_told(part: Part, recorded: Recorded) -> str:
     return f"{runs} trained for {duration(seconds / width)} in all, each on {device} of: {where}."
 
 
-def _seeds_told(recorded: Recorded) -> str:
+def _seeds_told(recorded: CompactRecords) -> str:
     """How many seeds each contender has."""
     runs = Counter(run.label for run in recorded.results.runs).values()
     least, most = min(runs, default=0), max(runs, default=0)

@@ -10,7 +10,7 @@ from procurl.envs.registry import environment_names
 from procurl.experiments.analysis.curves import Curve, by_label
 from procurl.experiments.analysis.statistics import probability_of_improvement
 from procurl.experiments.analysis.tables import BASELINE, Standing
-from procurl.experiments.report.explorer import Chosen
+from procurl.experiments.report.explorer_data import Selection
 from procurl.records.results import SHOWN_TASKS, Results
 
 NAMED_STOPS = 12  # stopped runs that are named one by one
@@ -144,7 +144,7 @@ def about_table(rows: Sequence[Standing]) -> str:
     return f"{'; '.join(told)}. Press a column's head to sort."
 
 
-def coverage(results: Results, chosen: Chosen) -> str:
+def coverage(results: Results, chosen: Selection) -> str:
     """Which part of the runs the curriculum's views show, where it is not all."""
     if not chosen.runs:
         return ""

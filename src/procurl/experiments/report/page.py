@@ -29,18 +29,17 @@ from procurl.experiments.analysis.tables import (
     with_test,
 )
 from procurl.experiments.analysis.trends import features_of, trends
-from procurl.experiments.paper.records import is_recorded, read_records
-from procurl.experiments.report import tables as report_tables
-from procurl.experiments.report import text as report_text
-from procurl.experiments.report.curves import (
+from procurl.experiments.compact_records.files import has_records, read_records
+from procurl.experiments.report import html_tables, html_text
+from procurl.experiments.report.curve_data import (
     cost_payload,
     curves_payload,
     return_range,
     single_runs,
     unit_returns,
 )
-from procurl.experiments.report.explorer import chosen_runs, explorer_payload
-from procurl.experiments.report.packing import script_json
+from procurl.experiments.report.encoding import script_json
+from procurl.experiments.report.explorer_data import explorer_payload, select_runs
 from procurl.internals.archive import write_text
 from procurl.records.results import Results
 from procurl.records.store import read_store
@@ -59,7 +58,7 @@ def write_report(folder: Path) -> Path:
     It holds an experiment's store, or the compact records of one. Nothing is written where there
     is no evaluation yet.
     """
-    if is_recorded(folder):
+    if has_records(folder):
         return _written(folder, read_records(folder).results)
     with read_store(folder) as store:
         return _written(folder, replace(store.results(), detail=store.detail))  # the open file's
@@ -130,26 +129,26 @@ def _texts(
 ) -> dict[str, str]:
     """What the page's places are filled with, as HTML."""
     places = [curve.label for curve in found]
-    heading = report_text.heading(results)
+    heading = html_text.heading(results)
     return {
         "title": f"{heading} · procurl",
         "heading": heading,
-        "lead": report_text.lead(rows, found),
-        "facts": report_text.facts(results),
-        "notices": report_text.notices(results, rows),
-        "curve_caption": report_text.curve_caption(found, single_runs(found)),
-        "about_table": report_text.about_table(rows),
-        "final_table": report_tables.final_table(rows, places) if rows else "",
-        "improvement": report_tables.improvement(found, rows, places),
-        "coverage": report_text.coverage(results, chosen_runs(results)),
-        "reproduce": report_text.reproduce(results, files),
+        "lead": html_text.lead(rows, found),
+        "facts": html_text.facts(results),
+        "notices": html_text.notices(results, rows),
+        "curve_caption": html_text.curve_caption(found, single_runs(found)),
+        "about_table": html_text.about_table(rows),
+        "final_table": html_tables.final_table(rows, places) if rows else "",
+        "improvement": html_tables.improvement(found, rows, places),
+        "coverage": html_text.coverage(results, select_runs(results)),
+        "reproduce": html_text.reproduce(results, files),
     }
 
 
 @cache
 def _part(name: str) -> str:
     """A file of the page."""
-    return (package_files(__package__) / "page" / name).read_text(encoding="utf-8")
+    return (package_files(__package__) / "web" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

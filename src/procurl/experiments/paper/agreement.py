@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.figures import Compared
+from procurl.experiments.analysis.figures import Pair
 from procurl.experiments.analysis.statistics import Interval, mean_interval
-from procurl.experiments.analysis.tables import NOTHING, Table, short
-from procurl.experiments.paper.numbers import theirs
+from procurl.experiments.analysis.tables import MISSING, Table, short
+from procurl.experiments.paper.published import published_number
 from procurl.experiments.presets import preset
 
 # The paper prints two decimals, so its mean and its interval may each be half a unit off.
@@ -79,17 +79,17 @@ def plain_rows(names: Sequence[str]) -> tuple[Row, ...]:
 
 def compare_rows(
     found: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, step: int
-) -> list[Compared]:
+) -> list[Pair]:
     """Every row's performance at one step, ours and the paper's; None where one is missing."""
     made = []
     for row in rows:
         curve = found.get(row.contender)
         ours = None if curve is None else measured(mean_interval(curve.at(step)))
-        made.append(Compared(row.label, ours, measured(theirs(table, env, row.paper, step))))
+        made.append(Pair(row.label, ours, measured(published_number(table, env, row.paper, step))))
     return made
 
 
-def agrees(pair: Compared) -> bool | None:
+def agrees(pair: Pair) -> bool | None:
     """Whether our mean lies inside the paper's 95% interval widened by ours; None to be silent."""
     if pair.ours is None or pair.theirs is None or math.isnan(pair.theirs.half_width):
         return None
@@ -97,7 +97,7 @@ def agrees(pair: Compared) -> bool | None:
     return abs(pair.ours.mean - pair.theirs.mean) <= allowed
 
 
-def side_by_side(by_step: Mapping[int, Sequence[Compared]], first: str) -> Table:
+def side_by_side(by_step: Mapping[int, Sequence[Pair]], first: str) -> Table:
     """A line per row; at every step ours, the paper's, and at the last whether they agree.
 
     Args:
@@ -112,13 +112,13 @@ def side_by_side(by_step: Mapping[int, Sequence[Compared]], first: str) -> Table
     for i, row in enumerate(last):
         seeds = [_seeds(row.ours), _seeds(row.theirs)]
         cells = [
-            str(x or NOTHING) for rows in by_step.values() for x in (rows[i].ours, rows[i].theirs)
+            str(x or MISSING) for rows in by_step.values() for x in (rows[i].ours, rows[i].theirs)
         ]
         lines.append((row.label, *seeds, *cells, verdict(agrees(row))))
     return Table((*head, "agrees"), tuple(lines))
 
 
-def agreement(rows: Sequence[Compared], step: int) -> str:
+def agreement(rows: Sequence[Pair], step: int) -> str:
     """One sentence on how many rows agree at a step, and which do not."""
     judged = {row.label: agrees(row) for row in rows}
     known = {label: agreed for label, agreed in judged.items() if agreed is not None}
@@ -134,7 +134,7 @@ def agreement(rows: Sequence[Compared], step: int) -> str:
 
 def verdict(agreed: bool | None) -> str:
     """yes, no, or a dash."""
-    return NOTHING if agreed is None else "yes" if agreed else "no"
+    return MISSING if agreed is None else "yes" if agreed else "no"
 
 
 def measured(interval: Interval) -> Interval | None:
@@ -154,4 +154,4 @@ def _width(interval: Interval) -> float:
 
 
 def _seeds(interval: Interval | None) -> str:
-    return NOTHING if interval is None else str(interval.runs)
+    return MISSING if interval is None else str(interval.runs)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from procurl.experiments.theory.comparison import Comparison
+from procurl.experiments.theory.episodes_to_reach import Comparison
 from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
 
 # Okabe and Ito's colors, told apart by color-blind readers; line styles tell them apart in gray.

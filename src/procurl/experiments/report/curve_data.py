@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.figures import COLORS, Line, lines_of
+from procurl.experiments.analysis.figures import COLORS, LineStyle, line_styles
 from procurl.experiments.analysis.statistics import Floats, mean_interval
-from procurl.experiments.report.packing import column, rounded
+from procurl.experiments.report.encoding import column, rounded
 from procurl.records.results import Results
 
 SINGLE_RUNS = 20  # of each strategy that can be drawn on their own
@@ -17,7 +17,7 @@ SINGLE_VALUES = 100_000  # of all of them together
 
 def curves_payload(found: Sequence[Curve]) -> list[dict[str, Any]]:
     """One entry per contender: where its evaluations stand, their means and intervals, its runs."""
-    lines = lines_of([curve.label for curve in found])
+    lines = line_styles([curve.label for curve in found])
     single = single_runs(found)
     return [_payload(curve, lines[curve.label], single) for curve in found]
 
@@ -62,7 +62,7 @@ def return_range(found: Sequence[Curve]) -> float:
     return 1.0 if unit_returns(found) or not together.size else float(np.ptp(together)) or 1.0
 
 
-def _payload(curve: Curve, line: Line, single: int) -> dict[str, Any]:
+def _payload(curve: Curve, line: LineStyle, single: int) -> dict[str, Any]:
     intervals = [mean_interval(at) for at in curve.performance.T]
     return {
         "label": curve.label,

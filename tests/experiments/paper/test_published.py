@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from procurl.experiments.paper.numbers import (
+from procurl.experiments.paper.published import (
     Key,
-    paper_numbers,
-    paper_settings_listed,
+    published_number,
+    published_numbers,
+    published_settings,
     read_numbers,
-    theirs,
 )
 from procurl.experiments.presets import PRESETS
 from procurl.strategies import strategy_names
@@ -19,7 +19,7 @@ GOOD = "metrics,pointmass-s,iid,performance,250000,0.27,0.15,20\n"
 
 
 def test_every_table_is_whole():
-    keys = list(paper_numbers())
+    keys = list(published_numbers())
     strategies = {key.row for key in keys if key.table == "metrics"}
     assert len(strategies) == 11
     assert strategies < set(strategy_names())
@@ -33,22 +33,24 @@ def test_every_table_is_whole():
 
 
 def test_some_numbers_as_printed():
-    assert theirs("metrics", "pointmass-s", "procurl-env", 1_000_000) == (0.84, 0.14, 20)
-    assert theirs("metrics", "basickarel", "plr", 500_000) == (0.23, 0.05, 10)
-    assert theirs("metrics", "basickarel", "hard", 1_000_000, "env_steps").mean == 35_200_000
-    assert theirs("metrics", "pointmass-s", "hard", 1_000_000, "minutes").mean == 332
-    assert theirs("test", "basickarel", "space", 2_000_000, "best_test").mean == 0.64
-    assert theirs("hard", "pointmass-s", "iid", 2_000_000) == (0.03, 0.03, 20)
-    assert str(theirs("metrics", "pointmass-s", "procurl-out", 1_000_000)) == "–"
+    assert published_number("metrics", "pointmass-s", "procurl-env", 1_000_000) == (0.84, 0.14, 20)
+    assert published_number("metrics", "basickarel", "plr", 500_000) == (0.23, 0.05, 10)
+    assert (
+        published_number("metrics", "basickarel", "hard", 1_000_000, "env_steps").mean == 35_200_000
+    )
+    assert published_number("metrics", "pointmass-s", "hard", 1_000_000, "minutes").mean == 332
+    assert published_number("test", "basickarel", "space", 2_000_000, "best_test").mean == 0.64
+    assert published_number("hard", "pointmass-s", "iid", 2_000_000) == (0.03, 0.03, 20)
+    assert str(published_number("metrics", "pointmass-s", "procurl-out", 1_000_000)) == "–"
 
 
 def test_the_plain_strategy_is_the_same_in_every_table():
     for env, beta in (("pointmass-s", "20"), ("basickarel", "10")):
         for step in (250_000, 500_000, 1_000_000):
-            plain = theirs("metrics", env, "procurl-val", step)
-            assert theirs("beta", env, beta, step) == plain
-            assert theirs("noise", env, "0", step) == plain
-            assert theirs("gamma", env, "1", step) == plain
+            plain = published_number("metrics", env, "procurl-val", step)
+            assert published_number("beta", env, beta, step) == plain
+            assert published_number("noise", env, "0", step) == plain
+            assert published_number("gamma", env, "1", step) == plain
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_a_missing_interval_is_nan():
 
 
 def test_settings_are_listed_for_every_environment():
-    listed = paper_settings_listed()
+    listed = published_settings()
     assert {key.env for key in listed} == set(PRESETS)
     assert len([key for key in listed if key.owner == "ppo"]) == 13 * 5
     assert listed["antgoal", "spdl", "threshold"] == "100"

@@ -10,9 +10,11 @@ import pytest
 from procurl.cli import main
 from procurl.envs import environment_names
 from procurl.experiments.analysis import figures
-from procurl.experiments.analysis.recorded import join_records, recorded_of
-from procurl.experiments.paper import pages as paper_pages
-from procurl.experiments.paper import runs as paper_runs
+from procurl.experiments.compact_records.files import read_records, write_records
+from procurl.experiments.compact_records.joining import join_records
+from procurl.experiments.compact_records.record import compact
+from procurl.experiments.paper import run_pages, training
+from procurl.experiments.paper.build import TrainingOptions, list_entries, run
 from procurl.experiments.paper.entries import (
     ENTRIES,
     HARD,
@@ -21,10 +23,8 @@ from procurl.experiments.paper.entries import (
     entries_named,
     needed,
 )
-from procurl.experiments.paper.estimates import RATES, duration, estimate, teacher_steps
-from procurl.experiments.paper.pages import _cost_table, curves_page
-from procurl.experiments.paper.paper import Options, list_names, run
-from procurl.experiments.paper.records import read_records, write_records
+from procurl.experiments.paper.run_pages import _cost_table, curves_page
+from procurl.experiments.paper.run_time import RATES, duration, estimate, teacher_steps
 from procurl.experiments.presets import paper_strategy
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.experiment import Contender
@@ -39,7 +39,7 @@ def recorded(folder, sweep, contenders, seeds=3, picks=300):
     )
     facts = {"command": "procurl paper", "width": 2, "device": "cpu", "machine": {"processor": "?"}}
     results = dataclasses.replace(results, engine=sweep.engine, facts=facts)
-    write_records(recorded_of(results), folder / sweep.name)
+    write_records(compact(results), folder / sweep.name)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -107,12 +107,12 @@ class TestRegistry:
 
 class TestList:
     def test_every_name_with_its_needs(self):
-        text = list_names()
+        text = list_entries()
         for name in ENTRIES:
             assert f"\n{name} " in text
         line = next(line for line in text.splitlines() if line.startswith("metrics-pointmass-s"))
         assert "12 × 20 × 1M" in line
-        assert "12 × 100 × 1M" in list_names(seeds=100)
+        assert "12 × 100 × 1M" in list_entries(seeds=100)
 
     def test_estimates_by_hand(self):
         rate = RATES["pointmass-s", "jax"].training
@@ -191,7 +191,7 @@ class TestFromRecords:
         late = RunId("iid", "", 1)
         some = [m for m in results.evaluations[late] if m.step <= 600_000]
         results = dataclasses.replace(results, evaluations={**results.evaluations, late: some})
-        made = curves_page({"pointmass-s": recorded_of(results)}, tmp_path)
+        made = curves_page({"pointmass-s": compact(results)}, tmp_path)
         assert made.verdict.startswith(
             "Highest at 0.6M, as far as all runs have got of 1M: procurl-val with 0."
         )
@@ -202,13 +202,13 @@ class TestFromRecords:
     def test_a_curve_ends_where_its_first_run_does(self, tmp_path, monkeypatch):
         drawn = {}
         monkeypatch.setattr(
-            paper_pages, "draw_curves", lambda found, path, *_, **__: drawn.update({path: found})
+            run_pages, "draw_curves", lambda found, path, *_, **__: drawn.update({path: found})
         )
         results = synthetic_results(("procurl-val", "iid"), seeds=3)
         late = RunId("iid", "", 1)
         some = [m for m in results.evaluations[late] if m.step <= 600_000]
         results = dataclasses.replace(results, evaluations={**results.evaluations, late: some})
-        curves_page({"pointmass-s": recorded_of(results)}, tmp_path)
+        curves_page({"pointmass-s": compact(results)}, tmp_path)
         assert len(drawn) == 3
         for found in drawn.values():
             assert [(c.label, c.steps[-1]) for c in found] == [
@@ -221,7 +221,7 @@ class TestFromRecords:
         lost = RunId("procurl-val", "", 0)
         nothing = [m._replace(performance=math.nan) for m in results.evaluations[lost]]
         results = dataclasses.replace(results, evaluations={**results.evaluations, lost: nothing})
-        made = curves_page({"pointmass-s": recorded_of(results)}, tmp_path)
+        made = curves_page({"pointmass-s": compact(results)}, tmp_path)
         assert made.verdict.startswith("Highest at 25k, as far as all runs have got of 1M: iid")
 
     def test_records_that_a_named_entry_lacks_are_an_error(self, records, tmp_path):
@@ -261,7 +261,7 @@ class TestFromRecords:
 
     def test_a_run_has_its_share_of_the_time_of_its_own_batch(self):
         parts = [
-            recorded_of(dataclasses.replace(synthetic_results([name], 2), facts={"width": width}))
+            compact(dataclasses.replace(synthetic_results([name], 2), facts={"width": width}))
             for name, width in (("iid", 2), ("procurl-val", 4))
         ]
         table = _cost_table(join_records(parts), 1_000_000)
@@ -282,7 +282,7 @@ class TestTraining:
                 contenders, options.seeds or 2, sweep.env, steps, 25_000, sweep.kind, sweep.tested
             )
 
-        monkeypatch.setattr(paper_runs, "trained", trained)
+        monkeypatch.setattr(training, "trained", trained)
         return asked
 
     def test_a_sweep_is_trained_once_for_all_entries(self, asked, tmp_path):
@@ -295,18 +295,20 @@ class TestTraining:
         assert (tmp_path / "test-pointmass-s" / "README.md").exists()
 
     def test_only_some_strategies(self, asked, tmp_path):
-        options = Options(strategies=["procurl-val", "iid"], steps=100_000)
+        options = TrainingOptions(strategies=["procurl-val", "iid"], steps=100_000)
         run(["curves-pointmass-d"], seeds=2, out=tmp_path, options=options)
         assert asked[0][1] == ["procurl-val", "iid"]
         with pytest.raises(ValueError, match="procurl-argmax leave nothing to run"):
             run(
-                ["curves-pointmass-d"], out=tmp_path, options=Options(strategies=["procurl-argmax"])
+                ["curves-pointmass-d"],
+                out=tmp_path,
+                options=TrainingOptions(strategies=["procurl-argmax"]),
             )
         with pytest.raises(ValueError, match="Did you mean 'iid'"):
-            run(["curves-pointmass-d"], out=tmp_path, options=Options(strategies=["idd"]))
+            run(["curves-pointmass-d"], out=tmp_path, options=TrainingOptions(strategies=["idd"]))
 
     def test_an_environment_that_is_not_installed_is_named(self, asked, tmp_path, monkeypatch):
-        monkeypatch.setattr(paper_runs, "environment_names", lambda: ("pointmass-s",))
+        monkeypatch.setattr(training, "environment_names", lambda: ("pointmass-s",))
         with pytest.raises(ValueError, match="environment 'antgoal' is not installed"):
             run(["curves-antgoal"], out=tmp_path)
         assert not asked
@@ -326,7 +328,7 @@ class TestTraining:
                 pass
 
         monkeypatch.setattr(store, "read_store", lambda _: Read())
-        options = Options(compare={"n_envs": 4, "workers": 2, "eval_every": 50_000})
+        options = TrainingOptions(compare={"n_envs": 4, "workers": 2, "eval_every": 50_000})
         run(["hard-pointmass-s"], seeds=3, out=tmp_path, options=options)
         (given,) = asked
         assert given.strategies == ["procurl-val", "procurl-out", "iid"]

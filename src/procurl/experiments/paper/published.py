@@ -1,6 +1,6 @@
 """The numbers that the paper prints, so that every table of ours can show them beside its own.
 
-`paper_numbers.csv` holds its results, `paper_settings.csv` the settings that its appendix lists.
+`published_numbers.csv` holds its results, `published_settings.csv` the settings of its appendix.
 """
 
 import csv
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from procurl.experiments.analysis.statistics import Interval
 from procurl.experiments.presets import PRESETS
 
-NUMBERS = "paper_numbers.csv"
-SETTINGS = "paper_settings.csv"
+NUMBERS = "published_numbers.csv"
+SETTINGS = "published_settings.csv"
 COLUMNS = ("table", "env", "row", "quantity", "step", "mean", "ci95", "seeds")
 TABLES = ("metrics", "beta", "noise", "gamma", "test", "hard")
 QUANTITIES = ("performance", "env_steps", "minutes", "best", "best_test")
@@ -30,18 +30,20 @@ class Key(NamedTuple):
     step: int  # of training
 
 
-def theirs(table: str, env: str, row: str, step: int, quantity: str = "performance") -> Interval:
+def published_number(
+    table: str, env: str, row: str, step: int, quantity: str = "performance"
+) -> Interval:
     """What the paper prints there; a dash (NaN) where it prints nothing.
 
-    >>> str(theirs("metrics", "pointmass-s", "procurl-val", 1_000_000))
+    >>> str(published_number("metrics", "pointmass-s", "procurl-val", 1_000_000))
     '0.71 ± 0.18'
     """
     nothing = Interval(math.nan, math.nan, 0)
-    return paper_numbers().get(Key(table, env, row, quantity, step), nothing)
+    return published_numbers().get(Key(table, env, row, quantity, step), nothing)
 
 
 @cache
-def paper_numbers() -> Mapping[Key, Interval]:
+def published_numbers() -> Mapping[Key, Interval]:
     """All results that the paper prints, with the seeds behind each."""
     text = files(__package__).joinpath(NUMBERS).read_text(encoding="utf-8")
     return read_numbers(text)
@@ -92,7 +94,7 @@ class SettingKey(NamedTuple):
 
 
 @cache
-def paper_settings_listed() -> Mapping[SettingKey, str]:
+def published_settings() -> Mapping[SettingKey, str]:
     """The settings of the paper's appendix as written there, by environment and owner.
 
     `pool` stands for the lowest and highest value over the pool at that moment; layers are widths
