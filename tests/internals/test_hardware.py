@@ -2,8 +2,8 @@
 
 import os
 
-from procurl.experiments.paper.estimates import estimate
-from procurl.experiments.paper.paper import list_names
+from procurl.experiments.paper.build import list_entries
+from procurl.experiments.paper.run_time import estimate
 from procurl.internals.hardware import cores
 
 
@@ -12,7 +12,7 @@ def test_without_affinity_every_core_counts(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     assert cores() == 6
-    assert "on 6 cores" in list_names()
+    assert "on 6 cores" in list_entries()
     assert estimate([]) == 0.0
 
 
