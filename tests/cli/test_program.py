@@ -107,7 +107,7 @@ def test_a_directory_without_results_is_named(command, tmp_path, capsys):
         (["compare", "pointmass-s", "--seeds", "many"], "--seeds: 'many' is not an integer"),
         (
             ["compare", "pointmass-s", "--steps", "1.5"],
-            "no whole number such as 200000 or 1e6. See",
+            "not an integer such as 200000 or 1e6. See",
         ),
         (
             ["compare", "pointmass-s", "--steps", "inf"],
