@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from safetensors.numpy import load, load_file, save
 
-from procurl.internals.archive import read_archive, write_archive
+from procurl.internals.archive import pack_archive, read_archive, unpack_archive, write_archive
 
 ARRAYS = {
     "doubles": np.linspace(0, 1, 7),
@@ -46,10 +47,45 @@ def test_every_truncation_is_noticed(tmp_path):
             read_archive(path)
 
 
-def test_objects_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="'objects' cannot be stored"):
-        write_archive(tmp_path / "a", {}, {"objects": np.array([object()])})
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([object()]),
+        np.array(["word"]),
+        np.array([1j]),
+        np.array(["2024-01-01"], dtype="datetime64[D]"),
+        np.zeros(2, dtype=np.longdouble),
+    ],
+    ids=["object", "str", "complex", "datetime", "longdouble"],
+)
+def test_arrays_that_safetensors_cannot_hold_are_refused(tmp_path, array):
+    with pytest.raises(TypeError, match="'mine' cannot be stored: it must hold booleans, integ"):
+        write_archive(tmp_path / "a", {}, {"mine": array})
     assert not list(tmp_path.iterdir())
+
+
+def test_the_order_of_the_arrays_is_kept():
+    """It is the order of a pool's features; safetensors sorts by type and name."""
+    _, arrays = unpack_archive(pack_archive(META, ARRAYS), "a test")
+    assert list(arrays) == list(ARRAYS)
+    assert list(load(pack_archive(META, ARRAYS))) != list(ARRAYS)
+
+
+def test_a_slice_is_stored_as_it_reads():
+    every_third = np.arange(12).reshape(3, 4)[:, ::3]
+    _, arrays = unpack_archive(pack_archive({}, {"slice": every_third}), "a test")
+    np.testing.assert_array_equal(arrays["slice"], every_third)
+
+
+def test_any_reader_of_safetensors_reads_it(tmp_path):
+    write_archive(tmp_path / "a.safetensors", META, ARRAYS)
+    for name, array in load_file(tmp_path / "a.safetensors").items():
+        np.testing.assert_array_equal(array, ARRAYS[name])
+
+
+def test_another_safetensors_file_is_refused():
+    with pytest.raises(ValueError, match="mine: not a procurl archive"):
+        unpack_archive(save(ARRAYS), "mine")
 
 
 @pytest.mark.parametrize("place", ["missing/a", "file/a", "folder"])

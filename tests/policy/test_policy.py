@@ -319,13 +319,6 @@ def test_a_failed_save_leaves_the_older_policy(tmp_path, monkeypatch):
     assert load_policy(tmp_path / "mine").description.training["seed"] == 3
 
 
-def test_without_safetensors_the_error_names_the_extra(tmp_path, monkeypatch):
-    saved(tmp_path)
-    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(ImportError, match=r"pip install 'procurl\[jax\]'"):
-        load_policy(tmp_path / "mine")
-
-
 def test_acting_needs_neither_jax_nor_gymnasium(tmp_path):
     saved(tmp_path)
     code = (

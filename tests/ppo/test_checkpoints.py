@@ -29,7 +29,7 @@ def records(runs):
 
 def saved(runs):
     """A checkpoint of the runs as it comes back from a file."""
-    return unpack_archive(b"".join(pack_archive(*checkpoint_of(runs))), "a checkpoint")
+    return unpack_archive(pack_archive(*checkpoint_of(runs)), "a checkpoint")
 
 
 def resumed(checkpoint, strategy=VAL):

@@ -45,7 +45,7 @@ while runs.updates < {UPDATES}:
     runs.advance()
     if runs.updates % 3 == 0:
         meta, arrays = checkpoint_of(runs)
-        content = b"".join(pack_archive(meta | {{STEP: runs.updates}}, arrays))
+        content = pack_archive(meta | {{STEP: runs.updates}}, arrays)
         slots.keep(runs.updates, content)
     print("update", runs.updates, flush=True)
     time.sleep(0.004)

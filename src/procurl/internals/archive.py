@@ -1,15 +1,12 @@
-"""One file for arrays and JSON, checked by its hash and free of pickled code.
+"""Arrays and JSON values in one safetensors file, protected by a checksum; no pickled code.
 
-Layout: a magic line, the SHA-256 of all that follows, the length of the header as 8 bytes, the
-header (JSON: the caller's `meta`, and name, type and shape of every array), then the arrays' bytes
-in that order, little-endian.
+The JSON values are in the header, under the metadata key `procurl`, together with the names of the
+arrays in their order (safetensors sorts them) and the SHA-256 of the file. The SHA-256 is computed
+with zeros in its own place.
 """
 
 import hashlib
 import json
-import math
-import os
-import secrets
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -18,86 +15,86 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAGIC = b"procurl archive 1\n"
-HASH_BYTES = 32
-LENGTH_BYTES = 8
+from procurl.internals.files import write_bytes
+
+KEY = "procurl"
+NO_DIGEST = "0" * 64
+LENGTH_BYTES = 8  # of the header's length, with which a safetensors file starts
+DTYPE_KINDS = "biuf"
+MAX_ITEM_BYTES = 8  # safetensors has no long double
 
 
 def write_archive(
     path: str | PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write everything or nothing: a file that was there stays whole until the new one is."""
+    """Write an archive atomically: an existing file stays whole until the new one is complete."""
     write_bytes(path, pack_archive(meta, arrays))
 
 
-def pack_archive(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[bytes]:
-    """What `write_archive` writes, in pieces."""
-    stored = {name: np.asarray(array) for name, array in arrays.items()}
-    for name, array in stored.items():
-        if array.dtype.hasobject:
-            raise TypeError(f"array {name!r} cannot be stored: it holds Python objects")
-    stored = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in stored.items()}
-    index = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
-    header = json.dumps({"meta": meta, "arrays": index}).encode()
-    body = [len(header).to_bytes(LENGTH_BYTES, "little"), header]
-    body += [array.tobytes() for array in stored.values()]
-    digest = hashlib.sha256()
-    for part in body:
-        digest.update(part)
-    return [MAGIC, digest.digest(), *body]
-
-
-def write_text(path: str | PathLike[str], text: str) -> None:
-    """Write a text file as a whole, or leave what was there."""
-    write_bytes(path, [text.encode()])
-
-
-def write_bytes(path: str | PathLike[str], parts: list[bytes]) -> None:
-    """Write a file as a whole, or leave what was there."""
-    target = Path(path)
-    try:
-        _replace(target, parts)
-    except OSError as error:
-        if error.errno is None:
-            raise
-        # A full disk names no file, and all else the temporary one, which the caller never saw.
-        raise OSError(error.errno, error.strerror, str(target)) from error
-
-
-def _replace(target: Path, parts: list[bytes]) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def read_archive(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """(meta, arrays) of a file by `write_archive`; ValueError if it is another or was damaged."""
+    """(meta, arrays) of a file by `write_archive`; ValueError if it is damaged or something else.
+
+    Args:
+        path: of the file.
+    """
     return unpack_archive(Path(path).read_bytes(), path)
+
+
+def pack_archive(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The content of an archive file.
+
+    Args:
+        meta: JSON values by name.
+        arrays: of booleans, integers or floats, of any shape.
+    """
+    from safetensors.numpy import save
+
+    stored = {name: _little_endian(name, array) for name, array in arrays.items()}
+    about = {"sha256": NO_DIGEST, "names": list(stored), "meta": meta}
+    content = save(stored, metadata={KEY: json.dumps(about)})
+    place = content.index(NO_DIGEST.encode())
+    digest = hashlib.sha256(content).hexdigest().encode()
+    return b"".join([content[:place], digest, content[place + len(digest) :]])
 
 
 def unpack_archive(
     content: bytes, source: str | PathLike[str]
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """(meta, arrays) of what `pack_archive` gave; `source` says in errors where it came from."""
-    start = len(MAGIC) + HASH_BYTES
-    if not content.startswith(MAGIC):
-        raise ValueError(f"{source}: not a procurl archive, or its beginning is damaged")
-    if hashlib.sha256(content[start:]).digest() != content[len(MAGIC) : start]:
-        raise ValueError(f"{source}: the file is truncated or was altered, its checksum is wrong")
-    length = int.from_bytes(content[start : start + LENGTH_BYTES], "little")
-    position = start + LENGTH_BYTES + length
-    header = json.loads(content[start + LENGTH_BYTES : position])
-    arrays = {}
-    for name, kind, shape in header["arrays"]:
-        dtype = np.dtype(kind)
-        count = math.prod(shape)
-        arrays[name] = np.frombuffer(content, dtype, count, position).reshape(shape).copy()
-        position += count * dtype.itemsize
-    return header["meta"], arrays
+    """(meta, arrays) of `pack_archive`'s result.
+
+    Args:
+        content: to be unpacked.
+        source: where it came from, for error messages.
+    """
+    from safetensors.numpy import load
+
+    length = int.from_bytes(content[:LENGTH_BYTES], "little")
+    try:
+        header = json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length])
+        about = json.loads(header["__metadata__"][KEY])
+        digest = about["sha256"].encode()
+        place = content.index(digest)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{source}: not a procurl archive, or its header is damaged") from error
+    whole = hashlib.sha256(content[:place])
+    whole.update(NO_DIGEST.encode())
+    whole.update(memoryview(content)[place + len(digest) :])
+    if whole.hexdigest().encode() != digest:
+        raise ValueError(f"{source}: the file is truncated or altered, its checksum is wrong")
+    arrays = load(content)
+    return about["meta"], {name: _writable(arrays[name]) for name in about["names"]}
+
+
+def _little_endian(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """The array as safetensors needs it: contiguous, in a little-endian type that it knows."""
+    given = np.asarray(array)
+    if given.dtype.kind not in DTYPE_KINDS or given.dtype.itemsize > MAX_ITEM_BYTES:
+        raise TypeError(
+            f"array {name!r} cannot be stored: it must hold booleans, integers or floats of at "
+            f"most {8 * MAX_ITEM_BYTES} bits, got {given.dtype}"
+        )
+    return np.asarray(given, dtype=given.dtype.newbyteorder("<"), order="C")
+
+
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    return array if array.flags.writeable else array.copy()

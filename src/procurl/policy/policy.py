@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from procurl.internals.archive import write_bytes, write_text
+from procurl.internals.files import write_bytes, write_text
 from procurl.policy.weights import (
     CONTINUOUS,
     DISCRETE,
@@ -168,8 +168,10 @@ def save_policy(path: str | PathLike[str], policy: Policy) -> None:
         path: without an ending, or with one of the two; missing folders are made.
         policy: what to write.
     """
+    from safetensors.numpy import save
+
     weights_path, description_path = _pair(path)
-    weights = _safetensors().save(flat_arrays(policy.params))
+    weights = save(flat_arrays(policy.params))
     content = _as_json(
         {
             "format": FORMAT,
@@ -180,7 +182,7 @@ def save_policy(path: str | PathLike[str], policy: Policy) -> None:
     )
     content["sha256"] = _digest(content)
     weights_path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(weights_path, [weights])
+    write_bytes(weights_path, weights)
     write_text(description_path, json.dumps(content, indent=2) + "\n")
 
 
@@ -194,6 +196,8 @@ def load_policy(path: str | PathLike[str]) -> Policy:
         FileNotFoundError: if one of the files is missing.
         ValueError: if one of them is truncated, was altered, or is something else.
     """
+    from safetensors.numpy import load
+
     weights_path, description_path = _pair(path)
     for file, other in (weights_path, description_path), (description_path, weights_path):
         if not file.is_file():
@@ -207,7 +211,7 @@ def load_policy(path: str | PathLike[str]) -> Policy:
             f"{weights_path}: the file is truncated, was altered or belongs to another "
             f"policy: its checksum is not the one in {description_path.name}"
         )
-    arrays = _safetensors().load(weights)
+    arrays = load(weights)
     description = _description_of(content)
     check_arrays(description, arrays)
     return Policy(description, nested_params(arrays))
@@ -275,17 +279,6 @@ def _found_in(path: Path) -> str:
     """A hint for whoever names a folder in place of a policy in it."""
     names = sorted(file.stem for file in path.glob(f"*{WEIGHTS}")) if path.is_dir() else []
     return f"; the folder {path} holds {', '.join(names[:5])}" if names else ""
-
-
-def _safetensors() -> Any:
-    try:
-        import safetensors.numpy
-    except ImportError as error:
-        raise ImportError(
-            "policies are stored with safetensors, which is not installed: "
-            "pip install 'procurl[jax]'"
-        ) from error
-    return safetensors.numpy
 
 
 def _checked(obs: ArrayLike, size: int) -> Floats:

@@ -53,7 +53,7 @@ def pack_pool(pool: TaskPool) -> bytes:
     else:
         tasks = [pool[task] for task in range(len(pool))]
         meta["objects"] = tasks if _is_json(tasks) else [repr(task) for task in tasks]
-    return zlib.compress(b"".join(pack_archive(meta, arrays)), level=1)
+    return zlib.compress(pack_archive(meta, arrays), level=1)
 
 
 def unpack_pool(packed: bytes) -> TaskPool:

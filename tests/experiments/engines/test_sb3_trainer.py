@@ -46,7 +46,7 @@ def carried(checkpoint):
 
     from procurl.internals.archive import pack_archive, unpack_archive
 
-    packed = b"".join(pack_archive(checkpoint.meta, checkpoint.arrays))
+    packed = pack_archive(checkpoint.meta, checkpoint.arrays)
     meta, arrays = unpack_archive(packed, "a test")
     return Checkpoint(json.loads(json.dumps(meta)), arrays)
 

@@ -97,7 +97,7 @@ def test_a_checkpoint_of_before_evaluations_could_be_chosen_goes_on():
     meta, arrays = unpack_archive(checkpoint, "told")
     for name in ("eval_every", "eval_episodes"):
         del meta["identity"]["experiment"][name]
-    old = b"".join(pack_archive(meta, arrays))
+    old = pack_archive(meta, arrays)
     assert told(job(), old)[-1].finished == (None, 50)
     with pytest.raises(ValueError, match="belongs to runs with other settings"):
         told(job(eval_episodes=5), old)

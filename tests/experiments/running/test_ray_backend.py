@@ -131,7 +131,9 @@ def test_every_batch_is_trained_and_kept_here(fake, tmp_path):
     said = trained(tmp_path)
     for batch in BATCHES:
         assert steps(said, batch) == {30, 60, 90, 100}
-        assert [path.name for path in (tmp_path / batch.folder).iterdir()] == ["checkpoint-b"]
+        assert [path.name for path in (tmp_path / batch.folder).iterdir()] == [
+            "checkpoint-b.safetensors"
+        ]
     assert sum(progress.finished is not None for progress in said) == 2
     assert all(progress.checkpoint is None for progress in said)
     assert ray.options == {"max_retries": 0, "num_returns": "streaming", "num_cpus": 1}

@@ -7,7 +7,7 @@ from procurl.internals.archive import pack_archive, unpack_archive
 
 
 def content(step):
-    return b"".join(pack_archive({STEP: step}, {}))
+    return pack_archive({STEP: step}, {})
 
 
 def step_of(found):

@@ -84,7 +84,7 @@ def test_a_run_saves_itself_between_rollouts(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         new_model(point_masses()).learn(640, callback=[saving, Dies(at=600)])
     files = sorted(path.name for path in tmp_path.iterdir())
-    assert files == ["curriculum.procurl", "model-000000000384.zip", "starts.procurl"]
+    assert files == ["curriculum.safetensors", "model-000000000384.zip", "starts.safetensors"]
     after, _, _ = resumed(tmp_path, point_masses(), strategy, 256)
     for ours, theirs in zip(weights(after), weights(whole), strict=True):
         assert np.array_equal(ours, theirs)
@@ -162,7 +162,7 @@ def test_episodes_begin_anew_inside_wrappers_that_forget(tmp_path):
     callback = CurriculumCallback(strategy)
     new_model(env()).learn(64, callback=callback)
     callback.save(tmp_path)
-    assert read_archive(tmp_path / "curriculum.procurl")[0]["episodes"] is None
+    assert read_archive(tmp_path / "curriculum.safetensors")[0]["episodes"] is None
     (one, _, tasks), (other, _, again) = (resumed(tmp_path, env(), strategy, 128) for _ in range(2))
     assert tasks == again
     for ours, theirs in zip(weights(one), weights(other), strict=True):
@@ -191,7 +191,7 @@ def test_a_run_saves_the_episodes_of_the_rollout_before(tmp_path):
     callback = CurriculumCallback(make_strategy("procurl-out"), save_to=tmp_path, save_every=128)
     with pytest.raises(KeyboardInterrupt):
         new_model(DummyVecEnv([walk_env] * 2)).learn(640, callback=[callback, Dies(at=140)])
-    assert read_archive(tmp_path / "curriculum.procurl")[1]["tasks"].size > 0
+    assert read_archive(tmp_path / "curriculum.safetensors")[1]["tasks"].size > 0
 
 
 @pytest.mark.parametrize("name", ["procurl-out", "plr"])
@@ -239,7 +239,7 @@ def test_the_state_is_free_of_pickled_code(tmp_path):
     callback = CurriculumCallback(make_strategy("plr"))
     new_model(point_masses()).learn(256, callback=callback)
     callback.save(tmp_path)
-    meta, arrays = read_archive(tmp_path / "curriculum.procurl")
+    meta, arrays = read_archive(tmp_path / "curriculum.safetensors")
     assert meta["step"] == 256
     assert all(part.dtype.kind in "fiub" for part in arrays.values())
 
@@ -271,9 +271,9 @@ def test_a_damaged_file_is_refused(tmp_path):
     callback = CurriculumCallback(make_strategy("procurl-val"))
     new_model(point_masses()).learn(128, callback=callback)
     callback.save(tmp_path)
-    path = tmp_path / "curriculum.procurl"
+    path = tmp_path / "curriculum.safetensors"
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(ValueError, match="truncated or was altered"):
+    with pytest.raises(ValueError, match="truncated or altered"):
         CurriculumCallback(make_strategy("procurl-val")).load(tmp_path)
 
 
@@ -287,7 +287,7 @@ def test_a_damaged_or_missing_model_is_refused(tmp_path):
     inner = whole.rindex(b"PK\x05\x06", 0, -22) + 22  # where the last archive inside ends
     for damaged in (whole[:-3], whole[:inner], whole[:middle], altered, b""):
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=f"{path.name}: the model is truncated or was altered"):
+        with pytest.raises(ValueError, match=f"{path.name}: the model is truncated or altered"):
             CurriculumCallback(make_strategy("iid")).load(tmp_path)
     path.unlink()
     with pytest.raises(ValueError, match=f"{path.name}: the model that belongs to .* is missing"):

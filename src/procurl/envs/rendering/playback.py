@@ -13,8 +13,8 @@ from procurl.envs.adapters.episodes import Episodes
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.rendering.contact_sheet import Picture, contact_sheet
 from procurl.envs.rendering.gif import indexed, palette_of, small_gif
-from procurl.internals.archive import write_bytes
 from procurl.internals.checks import require_number, require_whole
+from procurl.internals.files import write_bytes
 from procurl.tasks.pool import TaskPool
 
 try:
@@ -128,7 +128,7 @@ def write_gif(
     pace = frames_per_second or min(max(longest / SECONDS, SLOWEST), FASTEST)
     stride = math.ceil((longest - 1) / (MOST_FRAMES - 1))
     frames = _drawn(env, episodes, min(columns, len(rows)), stride)
-    write_bytes(path, [small_gif(frames, 1000.0 * stride / pace)])
+    write_bytes(path, small_gif(frames, 1000.0 * stride / pace))
     return episodes
 
 

@@ -23,7 +23,7 @@ from procurl.envs.registry import environment_names, make_host_env, make_pool
 from procurl.experiments.analysis.trends import Trend, features_of
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import CompactRecords, Part, compact, shared_facts
-from procurl.internals.archive import write_bytes, write_text
+from procurl.internals.files import write_bytes, write_text
 from procurl.records.results import Measured, Results, RunId
 from procurl.tasks.pool import TaskPool
 
@@ -65,7 +65,7 @@ def write_records(recorded: CompactRecords, folder: Path) -> None:
     if kind is None:
         contents[POOL] = _pool_file(results, folder)
     for name, content in contents.items():
-        write_bytes(folder / name, [content])
+        write_bytes(folder / name, content)
     about = {
         "format": FORMAT,
         "env": results.env,

@@ -27,7 +27,7 @@ from procurl.experiments.paper.training import (
     commands_of,
     train_missing,
 )
-from procurl.internals.archive import write_text
+from procurl.internals.files import write_text
 from procurl.internals.hardware import cores
 
 NOTES = "notes.md"  # beside a page

@@ -40,7 +40,7 @@ from procurl.experiments.report.curve_data import (
 )
 from procurl.experiments.report.encoding import script_json
 from procurl.experiments.report.explorer_data import explorer_payload, select_runs
-from procurl.internals.archive import write_text
+from procurl.internals.files import write_text
 from procurl.records.results import Results
 from procurl.records.store import read_store
 

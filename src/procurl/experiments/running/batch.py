@@ -169,7 +169,7 @@ def _identity(job: Job) -> dict[str, Any]:
 def _packed(trainer: Trainer, identity: dict[str, Any]) -> bytes:
     checkpoint = trainer.checkpoint()
     meta = {STEP: trainer.train_steps, "identity": identity, "trainer": checkpoint.meta}
-    return b"".join(pack_archive(meta, checkpoint.arrays))
+    return pack_archive(meta, checkpoint.arrays)
 
 
 def _unpacked(content: bytes, batch: RunBatch, identity: dict[str, Any]) -> Checkpoint:

@@ -16,7 +16,7 @@ from procurl.envs.mujoco.threads import THREADS_VARIABLE
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import Progress, train_batch
 from procurl.experiments.running.slots import Slots
-from procurl.internals.archive import write_bytes
+from procurl.internals.files import write_bytes
 from procurl.internals.hardware import cores
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -142,7 +142,7 @@ def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
     if progress.models is not None:
         (place / "models").mkdir(parents=True, exist_ok=True)
         for name, content in progress.models.items():
-            write_bytes(place / "models" / name, [content])
+            write_bytes(place / "models" / name, content)
     if progress.finished is not None:
         slots.drop_older()
     return progress._replace(checkpoint=None, models=None)

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from procurl.internals.archive import unpack_archive, write_bytes
+from procurl.internals.archive import unpack_archive
+from procurl.internals.files import write_bytes
 
-NAMES = ("checkpoint-a", "checkpoint-b")
+NAMES = ("checkpoint-a.safetensors", "checkpoint-b.safetensors")
 STEP = "step"  # in the archive's JSON, by which the newer one is known
 
 
@@ -46,7 +47,7 @@ class Slots:
         assert self._steps is not None
         older = min(self._steps, key=self._steps.__getitem__)
         self._folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(older, [content])
+        write_bytes(older, content)
         self._steps[older] = step
 
     def drop_older(self) -> None:

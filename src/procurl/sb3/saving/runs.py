@@ -1,8 +1,8 @@
 """A run on disk: the model as Stable-Baselines3 saves it, all else as arrays and JSON.
 
-A folder holds `model-STEP.zip`, `curriculum.procurl`, which names the model that belongs to it, and
-`starts.procurl` with the initial observations of the pool, which never change. The model is written
-first and an older one removed last, so that a folder is whole whenever the process dies.
+A folder holds `model-STEP.zip`; `curriculum.safetensors`, which names its model; and
+`starts.safetensors` with the initial observations of the pool, which never change. The model is
+written first and an older one removed last, so a folder is complete whenever the process dies.
 """
 
 import os
@@ -30,8 +30,8 @@ from procurl.sb3.seeds import later_seed
 from procurl.sb3.teacher import Teacher
 
 Arrays = dict[str, NDArray[Any]]
-CURRICULUM = "curriculum.procurl"
-STARTS = "starts.procurl"
+CURRICULUM = "curriculum.safetensors"
+STARTS = "starts.safetensors"
 FORMAT = 1
 COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
 SCORES = ("score", "played", "open_score", "open_length")
@@ -124,7 +124,7 @@ def model_of(folder: Path, saved: Saved) -> Path:
     except DAMAGE:
         whole = False
     if not whole:
-        raise ValueError(f"{path}: the model is truncated or was altered, and cannot be loaded")
+        raise ValueError(f"{path}: the model is truncated or altered and cannot be loaded")
     return path
 
 

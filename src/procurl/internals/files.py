@@ -1,0 +1,36 @@
+"""Atomic file writing: a reader sees the old file or the new one, never a part of either."""
+
+import os
+import secrets
+from os import PathLike
+from pathlib import Path
+
+
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Replace a text file atomically; it is encoded as UTF-8."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | PathLike[str], content: bytes) -> None:
+    """Replace a file atomically. If writing fails, the old file stays as it was."""
+    target = Path(path)
+    try:
+        _replace(target, content)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # A full disk names no file; other errors name the temporary file, unknown to the caller.
+        raise OSError(error.errno, error.strerror, str(target)) from error
+
+
+def _replace(target: Path, content: bytes) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
