@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl.envs.point_mass.dynamics import HORIZON, DensePointMass, SparsePointMass
+from procurl.envs.point_mass.dynamics import DensePointMass, SparsePointMass
+from procurl.envs.point_mass.rules import HORIZON
 from procurl.ppo.episodes import choose, play_episodes
 
 CONTEXTS = jnp.asarray([[0.0, 8.0, 0.0], [3.9, 0.5, 0.0], [0.0, 8.0, 4.0]])

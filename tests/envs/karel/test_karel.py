@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl.envs.karel.dynamics import HORIZON, Karel, context_now
+from procurl.envs.karel.dynamics import HORIZON, Karel
 from procurl.envs.karel.pool import karel_pool
+from procurl.envs.karel.state import current_contexts
 from procurl.envs.karel.task import (
     ACTIONS,
     CELLS,
@@ -40,7 +41,7 @@ def play(task, *actions):
         float(transition.reward[0]),
         bool(transition.done[0]),
         bool(transition.success[0]),
-        context_now(state)[0].tolist(),
+        current_contexts(state)[0].tolist(),
     )
 
 
@@ -143,16 +144,16 @@ def test_observations_follow_the_episode():
     state = ENV.initial(np.array([context(cell=9)]))
     for action in played:
         state = ENV.step(state, np.array([action]), np.empty((1, 0))).state
-        rebuilt = ENV.initial(context_now(state))
+        rebuilt = ENV.initial(current_contexts(state))
         np.testing.assert_array_equal(ENV.observe(state), ENV.observe(rebuilt))
         np.testing.assert_array_equal(state.words, rebuilt.words)
 
 
-def test_context_now_undoes_initial():
+def test_current_contexts_undoes_initial():
     rng = np.random.default_rng(3)
     contexts = np.stack([rng.integers(size, size=5000) for size in SIZES], axis=1)
-    np.testing.assert_array_equal(context_now(ENV.initial(contexts)), contexts)
-    np.testing.assert_array_equal(context_now(ENV.initial(contexts.astype(float))), contexts)
+    np.testing.assert_array_equal(current_contexts(ENV.initial(contexts)), contexts)
+    np.testing.assert_array_equal(current_contexts(ENV.initial(contexts.astype(float))), contexts)
 
 
 def test_numpy_equals_jax_over_random_steps():

@@ -3,12 +3,8 @@
 import numpy as np
 import pytest
 
-from procurl.envs.point_mass.dynamics import (
-    CONTEXT_HIGH,
-    CONTEXT_LOW,
-    DensePointMass,
-    SparsePointMass,
-)
+from procurl.envs.point_mass.dynamics import DensePointMass, SparsePointMass
+from procurl.envs.point_mass.rules import CONTEXT_HIGH, CONTEXT_LOW
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

@@ -5,13 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from procurl.envs.point_mass.dynamics import (
-    CONTEXT_HIGH,
-    CONTEXT_LOW,
-    DensePointMass,
-    PointMassState,
-    SparsePointMass,
-)
+from procurl.envs.point_mass.dynamics import DensePointMass, SparsePointMass
+from procurl.envs.point_mass.rules import CONTEXT_HIGH, CONTEXT_LOW, PointMassState
 
 SPARSE, DENSE = SparsePointMass(), DensePointMass()
 STILL = np.zeros((1, 10, 2), dtype=np.float32)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from procurl import TaskPool
-from procurl.envs.point_mass.dynamics import CONTEXT_HIGH, CONTEXT_LOW, SparsePointMass
+from procurl.envs.point_mass.dynamics import SparsePointMass
 from procurl.envs.point_mass.pool import KINDS, point_mass_pool
+from procurl.envs.point_mass.rules import CONTEXT_HIGH, CONTEXT_LOW
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.envs.ant_goal.base import AntGoal
 from procurl.envs.ant_goal.rules import (
     FRAME_SKIP,
     GOAL_RADIUS,
     HORIZON,
     POSITIONS,
     VELOCITIES,
-    AntGoal,
     distances,
     observations,
     rewards,

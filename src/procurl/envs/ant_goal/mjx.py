@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+from procurl.envs.ant_goal.base import AntGoal
 from procurl.envs.ant_goal.rules import (
     FRAME_SKIP,
     GOAL_RADIUS,
     HORIZON,
     VELOCITIES,
-    AntGoal,
     distances,
     observations,
     rewards,

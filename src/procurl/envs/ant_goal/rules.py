@@ -1,14 +1,10 @@
-"""AntGoal: where the goals are, what the agent sees and what it is paid for.
+"""The rules of AntGoal: goals, observations and rewards.
 
-Pure functions over a batch, as in `ball_catching`; the ant is Gymnasium's own model.
+Pure functions over a batch, shared by the host form and the MJX form. The ant is Gymnasium's own
+model.
 """
 
-import numpy as np
-
-from procurl.envs.array_env import ArrayEnv
 from procurl.internals.arrays import Array, namespace
-from procurl.internals.checks import require_number
-from procurl.tasks.pool import TaskPool
 
 CONTEXT_NAMES = ("goal_x", "goal_y")
 GOALS_WITHIN = 3.0  # radius of the disc around the start
@@ -28,42 +24,6 @@ POSITIONS = 15
 VELOCITIES = 14
 OBSERVATIONS = 2 + POSITIONS + VELOCITIES
 BOUND = 1000.0  # observations are clipped to ± this; an ant comes nowhere near
-
-
-class AntGoal(ArrayEnv):
-    """Walk a four-legged ant to a goal on the plane and stay there.
-
-    The rules, which all forms of the simulation share. An action is the torque of eight joints, as
-    a share of the motors' strength. No episode ends before 200 actions.
-    """
-
-    horizon = HORIZON
-    context_names = CONTEXT_NAMES
-    observation_low = np.full(OBSERVATIONS, -BOUND, dtype=np.float32)
-    observation_high = np.full(OBSERVATIONS, BOUND, dtype=np.float32)
-    action_low = -np.ones(ACTIONS, dtype=np.float32)
-    action_high = np.ones(ACTIONS, dtype=np.float32)
-    n_actions = None
-    noise_shape = (0,)
-
-    def check_context(self, context: Array) -> None:
-        if np.shape(context) != (len(CONTEXT_NAMES),):
-            raise ValueError(
-                f"context must hold {len(CONTEXT_NAMES)} numbers ({', '.join(CONTEXT_NAMES)}), "
-                f"got {context!r}"
-            )
-        for name, value in zip(CONTEXT_NAMES, context, strict=True):
-            require_number(f"context: {name}", float(value))
-        if (distance := float(np.hypot(*context))) > GOALS_WITHIN + 1e-9:  # rounding is forgiven
-            raise ValueError(
-                f"context: the goal must lie within {GOALS_WITHIN:g} of the start, "
-                f"got {tuple(map(float, context))}, which is {distance:g} away"
-            )
-
-    def default_pool(self) -> TaskPool:
-        from procurl.envs.ant_goal.pool import ant_goal_pool
-
-        return ant_goal_pool("uniform")
 
 
 def observations(goals: Array, positions: Array, velocities: Array) -> Array:

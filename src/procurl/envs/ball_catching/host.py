@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.array_env import Transition
+from procurl.envs.ball_catching.base import BallCatching
 from procurl.envs.ball_catching.rules import (
     MOVED,
     SPEED,
     START_NOISE,
     SUBSTEP,
     SUBSTEPS,
-    BallCatching,
     noisy_starts,
     observations,
     on_arm,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from procurl.envs.array_env import Transition
 from procurl.envs.ball_catching.arm import arm_kinematics
+from procurl.envs.ball_catching.base import BallCatching
 from procurl.envs.ball_catching.rules import (
     BALL_RADIUS,
     MOVED,
@@ -19,7 +20,6 @@ from procurl.envs.ball_catching.rules import (
     START_NOISE,
     SUBSTEP,
     SUBSTEPS,
-    BallCatching,
     noisy_starts,
     observations,
     on_arm,

@@ -1,8 +1,7 @@
-"""BallCatching: what a throw is, what the agent sees and what it is paid for.
+"""The rules of BallCatching: throws, initial states, observations and rewards.
 
-All of these are pure functions over a batch, written against the array namespace of their inputs,
-so that the simulation on the host and the compiled one share them. The arm itself is a MuJoCo
-model, see `ball_catching_model`.
+Pure functions over a batch, written against the array namespace of their inputs, so that the host
+form and the MJX form share them. The arm itself is a MuJoCo model, see `model`.
 """
 
 import math
@@ -10,9 +9,7 @@ from importlib import import_module
 
 import numpy as np
 
-from procurl.envs.array_env import ArrayEnv, require_context
 from procurl.internals.arrays import Array, namespace
-from procurl.tasks.pool import TaskPool
 
 CONTEXT_NAMES = ("angle", "radius", "distance")
 CONTEXT_LOW = (math.pi / 8, 0.6, 0.75)
@@ -49,32 +46,6 @@ HORIZON = 120  # the longest throw lies on the floor after 1.15 s, or 115 action
 
 _SEEN = np.asarray(OBSERVED)
 _COLUMNS = np.array([5, 0, 5, 1, 2, 3, 4])  # of moved joints and a 0 behind them, as on the arm
-
-
-class BallCatching(ArrayEnv):
-    """Catch a ball with a net on a robot's arm; it is thrown at a point near the arm.
-
-    The rules, which all forms of the simulation share. An action is the desired speed of five
-    joints. The episode ends when the ball touches the net, a success, or anything else.
-    """
-
-    horizon = HORIZON
-    context_names = CONTEXT_NAMES
-    observation_low = np.full(OBSERVATIONS, -BOUND, dtype=np.float32)
-    observation_high = np.full(OBSERVATIONS, BOUND, dtype=np.float32)
-    action_low = -np.array(SPEED, dtype=np.float32)
-    action_high = np.array(SPEED, dtype=np.float32)
-    n_actions = None
-    noise_shape = (0,)
-    start_noise_shape = (START_NOISE,)
-
-    def check_context(self, context: Array) -> None:
-        require_context(context, CONTEXT_NAMES, CONTEXT_LOW, CONTEXT_HIGH)
-
-    def default_pool(self) -> TaskPool:
-        from procurl.envs.ball_catching.pool import ball_catching_pool
-
-        return ball_catching_pool("uniform")
 
 
 def targets(contexts: Array) -> Array:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.envs.karel.dynamics import Karel
 from procurl.envs.karel.pool import karel_solutions, pool_of
 from procurl.envs.karel.search import NO_ACTION, Solutions, shortest_solutions
+from procurl.envs.karel.state import apply_actions, initial_state
 from procurl.envs.karel.task import (
     CONTEXT_NAMES,
     LETTERS,
@@ -149,14 +149,13 @@ def _check_solutions(path: FilePath, rows: Rows, contexts: Contexts, shortest: S
 def _solved(contexts: Contexts, actions: NDArray[np.int8]) -> NDArray[np.bool_]:
     """[n] whether playing `actions` [n, length of a shortest solution] solves each task.
 
-    No crash or early `finish` can hide among them: these change nothing, so the rest would be a
-    solution shorter than the shortest.
+    A solution cannot contain a crash or an early `finish`: these change nothing, so the remaining
+    actions would be a solution shorter than the shortest.
     """
-    env = Karel()
-    state = env.initial(contexts)
+    state = initial_state(contexts)
     solved = np.zeros(len(contexts), dtype=bool)
     for column in actions.T:
-        state, _, _, success = env.step(state, column, np.empty((len(contexts), 0)))
+        state, _, success = apply_actions(state, column)
         solved |= success
     return solved
 

@@ -39,7 +39,7 @@ def karel_picture(context: Sequence[int] | NDArray[Any], cell_size: int = 44) ->
     faces.
 
     Args:
-        context: [7] the seven integers of a task; for an episode, of `context_now`.
+        context: [7] the seven integers of a task; for an episode, of `current_contexts`.
         cell_size: pixels along a cell.
     """
     walls, cell, direction, markers, goal_cell, goal_direction, goal_markers = map(int, context)

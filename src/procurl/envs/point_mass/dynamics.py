@@ -1,52 +1,37 @@
 """PointMass: push a mass through a gate in a wall to the goal behind it.
 
-Sparse and dense rewards share one set of dynamics; a context is (gate position, gate width,
-friction).
+The sparse and the dense form share one set of dynamics.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.array_env import ArrayEnv, Transition, require_context
+from procurl.envs.point_mass.pool import point_mass_pool
+from procurl.envs.point_mass.rules import (
+    ARENA,
+    CONTEXT_HIGH,
+    CONTEXT_LOW,
+    CONTEXT_NAMES,
+    DT,
+    FORCE,
+    GOAL,
+    GOAL_RADIUS,
+    HORIZON,
+    NOISE,
+    PUSH,
+    START,
+    SUBSTEPS,
+    TOP_SPEED,
+    PointMassState,
+)
 from procurl.internals.arrays import Array, namespace
 from procurl.tasks.pool import TaskPool
-
-CONTEXT_NAMES = ("gate_position", "gate_width", "friction")
-CONTEXT_LOW = (-4.0, 0.5, 0.0)
-CONTEXT_HIGH = (4.0, 8.0, 4.0)
-
-START = (0.0, 3.0)
-GOAL = (0.0, -3.0)
-GOAL_RADIUS = 0.3
-ARENA = 4.0  # x and y stay within ±4; the wall with the gate is the line y = 0
-HORIZON = 100
-
-FORCE = 10.0  # bound of each action
-SUBSTEPS = 10
-DT = 0.01
-PUSH = 1.5  # acceleration per unit of action
-NOISE = 0.05  # standard deviation of the acceleration noise, per axis and substep
-
-# Without friction, full force for a whole episode gives a speed of 150; the noise adds less than 1.
-TOP_SPEED = 160.0
-
-
-class PointMassState(NamedTuple):
-    """Where b masses are, and what they have to pass."""
-
-    x: Array  # [b] float32, like all but the last
-    y: Array  # [b]
-    vx: Array  # [b] velocity
-    vy: Array  # [b]
-    gate_position: Array  # [b] x of the middle of the gate
-    gate_width: Array  # [b]
-    friction: Array  # [b]
-    steps: Array  # [b] int32, actions taken in this episode
 
 
 @dataclass(frozen=True)
@@ -112,8 +97,6 @@ class PointMass(ArrayEnv):
         require_context(context, CONTEXT_NAMES, CONTEXT_LOW, CONTEXT_HIGH)
 
     def default_pool(self) -> TaskPool:
-        from procurl.envs.point_mass.pool import point_mass_pool
-
         return point_mass_pool("uniform")
 
     def draw(self, states: Sequence[Any]) -> NDArray[np.uint8]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.envs.point_mass.dynamics import ARENA, GOAL, GOAL_RADIUS, START, PointMassState
+from procurl.envs.point_mass.rules import ARENA, GOAL, GOAL_RADIUS, START, PointMassState
 
 try:
     from PIL import Image, ImageDraw, ImageFont

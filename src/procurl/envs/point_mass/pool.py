@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.envs.point_mass.dynamics import CONTEXT_HIGH, CONTEXT_LOW, CONTEXT_NAMES
+from procurl.envs.point_mass.rules import CONTEXT_HIGH, CONTEXT_LOW, CONTEXT_NAMES
 from procurl.internals.checks import require_choice, require_whole
 from procurl.tasks.pool import TaskPool
 
