@@ -21,7 +21,7 @@ from procurl import TaskPool
 from procurl.envs import make_array_env
 from procurl.experiments.analysis.statistics import difference_interval
 from procurl.experiments.compare import compare
-from procurl.experiments.request import Asked
+from procurl.experiments.request import ComparisonRequest, TrainingOptions
 from procurl.records.store import read_store
 
 STRATEGIES = ["iid", "procurl-val"]
@@ -41,10 +41,8 @@ def wide_gates() -> TaskPool:
 def train(out: Path, engine: str, seeds: int, steps: int) -> None:
     """Everything that is still missing of one engine."""
     pool = out / "wide_gates.csv"
-    asked = Asked(
-        "pointmass-s", STRATEGIES, seeds, out / engine, steps, engine=engine, pool=str(pool)
-    )
-    compare(asked)
+    training = TrainingOptions(steps=steps, engine=engine, pool=str(pool))
+    compare(ComparisonRequest("pointmass-s", STRATEGIES, seeds, out / engine, training))
 
 
 def curves(folder: Path, strategy: str) -> Curves:

@@ -43,15 +43,14 @@ class Worked(NamedTuple):
 def make_runs(env: str, strategy: str, **settings: Any) -> Any:
     """Runs with the paper's strategy, but for the given settings."""
     from procurl.envs import make_array_env, make_pool
+    from procurl.experiments.engines.registry import has_host_form
     from procurl.experiments.paper.entries import SWEEPS
-    from procurl.experiments.presets import paper_strategy
-    from procurl.experiments.request import ppo_asked
-    from procurl.experiments.running.batch import has_host_form
+    from procurl.experiments.presets import paper_ppo_settings, paper_strategy
     from procurl.ppo.runs import Runs
 
     pool = make_pool(env)
     taught = paper_strategy(env, strategy, **settings).bind(pool)
-    (ppo,) = (ppo_asked(env, sweep.ppo) for sweep in SWEEPS if sweep.env == env)
+    (ppo,) = (paper_ppo_settings(env, sweep.ppo) for sweep in SWEEPS if sweep.env == env)
     if has_host_form(env):
         from procurl.envs.adapters.vector_env import GymVectorEnv
         from procurl.ppo.host.run import HostRun

@@ -1,38 +1,60 @@
-"""What is asked of a comparison becomes batches, processes and an experiment."""
+"""A request becomes batches, processes and an experiment."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from procurl.experiments import compare as compare_module
-from procurl.experiments import request as asked_module
+from procurl.experiments import request as request_module
 from procurl.experiments.compare import compare
-from procurl.experiments.request import Asked, width_of
+from procurl.experiments.request import (
+    ComparisonRequest,
+    EvaluationOptions,
+    ExecutionOptions,
+    TrainingOptions,
+    width_of,
+)
 from procurl.experiments.running import ray_backend
-from procurl.records.experiment import Contender, RunPlan
+from procurl.records.experiment import RunPlan
 from procurl.records.store import open_experiment, read_store
 from tests.experiments.counting import POOL, job
 
 
-def asked(out=Path("nowhere"), seeds=8, env="pointmass-s", **options):
-    return Asked(env, ["iid"], seeds, out, **options)
+def request(out=Path("nowhere"), seeds=8, env="pointmass-s", strategies=("iid",), **options):
+    """A request with options of any group."""
+    training = {name: options.pop(name) for name in ("engine", "steps") if name in options}
+    evaluation = {name: options.pop(name) for name in tuple(options) if name.startswith("eval")}
+    return ComparisonRequest(
+        env,
+        strategies,
+        seeds,
+        out,
+        TrainingOptions(**training),
+        EvaluationOptions(**evaluation),
+        ExecutionOptions(**options),
+    )
 
 
 @pytest.fixture(autouse=True)
 def four_cores(monkeypatch):
-    for module in (asked_module, compare_module):
+    for module in (request_module, compare_module):
         monkeypatch.setattr(module, "cores", lambda: 4)
     monkeypatch.setattr(compare_module, "has_gpu", lambda: False)
 
 
 @pytest.fixture
 def trained(monkeypatch):
-    """The batches of every comparison; nothing is trained."""
-    trained = []
+    """The batches of every comparison on `trained.device`; nothing is trained."""
+
+    class Trained(list):
+        device = "cpu"
+
+    trained = Trained()
 
     class Backend:
-        device = "cpu"
+        device = property(lambda self: trained.device)
 
         def __enter__(self):
             return self
@@ -43,7 +65,7 @@ def trained(monkeypatch):
         def run(self, folder, job, batches, report):
             trained.append([(batch.first_seed, batch.width) for batch in batches])
 
-    monkeypatch.setattr(compare_module, "_backend", lambda *_: Backend())
+    monkeypatch.setattr(compare_module, "_make_backend", lambda *_: Backend())
     monkeypatch.setattr(compare_module, "summarize", lambda *_: "")
     return trained
 
@@ -52,7 +74,12 @@ def trained(monkeypatch):
 def workers(monkeypatch):
     """(processes, device, module that they import first) of what is started."""
     monkeypatch.setattr(compare_module, "LocalBackend", lambda *given: given)
-    return lambda what, n=1: compare_module._backend(what, [Contender(f"s{i}") for i in range(n)])
+
+    def make(what, n=1):
+        contenders = [f"s{i}" for i in range(n)]
+        return compare_module._make_backend(replace(what, strategies=contenders))
+
+    return make
 
 
 @pytest.mark.parametrize(
@@ -60,13 +87,13 @@ def workers(monkeypatch):
     [(1, 1), (5, 2), (7, 2), (8, 8), (9, 5), (16, 8), (17, 6), (20, 7), (24, 8), (100, 8)],
 )
 def test_seeds_are_spread_evenly_over_the_batches_of_a_cpu(seeds, width):
-    assert width_of(asked(seeds=seeds), "cpu") == width
+    assert width_of(request(seeds=seeds), "cpu") == width
 
 
 def test_a_gpu_trains_many_seeds_side_by_side():
-    assert width_of(asked(seeds=20), "gpu") == 20
-    assert width_of(asked(seeds=200), "gpu") == 128
-    assert width_of(asked(env="antgoal"), "gpu") == 8
+    assert width_of(request(seeds=20), "gpu") == 20
+    assert width_of(request(seeds=200), "gpu") == 128
+    assert width_of(request(env="antgoal"), "gpu") == 8
 
 
 @pytest.mark.parametrize(
@@ -79,35 +106,60 @@ def test_a_gpu_trains_many_seeds_side_by_side():
     ],
 )
 def test_runs_that_would_take_turns_are_batches_of_their_own(engine, env, device):
-    assert width_of(asked(seeds=20, env=env, engine=engine), device) == 1
+    assert width_of(request(seeds=20, env=env, engine=engine), device) == 1
 
 
 def test_more_seeds_keep_the_width_of_the_directory(trained, tmp_path):
-    compare(asked(tmp_path / "a", 8))
-    compare(asked(tmp_path / "a", 20))
-    compare(asked(tmp_path / "b", 20))
-    compare(asked(tmp_path / "b", 8))
+    compare(request(tmp_path / "a", 8))
+    compare(request(tmp_path / "a", 20))
+    compare(request(tmp_path / "b", 20))
+    compare(request(tmp_path / "b", 8))
     assert trained[0] == [(0, 8)]
     assert trained[1] == [(0, 8), (8, 8), (16, 8)]
     assert trained[2] == trained[3] == [(0, 7), (7, 7), (14, 7)]
 
 
 def test_the_papers_evaluations_are_the_same_experiment_named_or_not(trained, tmp_path):
-    compare(asked(tmp_path, eval_every=25_000, eval_episodes=1))
-    compare(asked(tmp_path))
+    compare(request(tmp_path, eval_every=25_000, eval_episodes=1))
+    compare(request(tmp_path))
     with read_store(tmp_path) as store:
         assert (store.experiment.eval_every, store.experiment.eval_episodes) == (None, None)
     with pytest.raises(ValueError, match="eval_every is None, not 50000"):
-        compare(asked(tmp_path, eval_every=50_000))
+        compare(request(tmp_path, eval_every=50_000))
+
+
+@pytest.mark.parametrize(
+    ("device", "engine", "recorded"),
+    [
+        ("cpu", "jax", "host"),
+        ("cpu", "host", "host"),
+        ("gpu", "jax", "jax"),
+        ("gpu", "host", "host"),
+    ],
+)
+def test_the_store_records_the_engine_that_trains(trained, tmp_path, device, engine, recorded):
+    trained.device = device
+    compare(request(tmp_path, 2, "antgoal", engine=engine))
+    with read_store(tmp_path) as store:
+        assert (store.experiment.engine, store.experiment.device) == (recorded, device)
+    compare(request(tmp_path, 3, "antgoal", engine=engine))  # the same command goes on
+    assert len(trained) == 2
+
+
+def test_another_device_is_another_engine_for_mujoco(trained, tmp_path):
+    compare(request(tmp_path, 2, "antgoal"))
+    trained.device = "gpu"
+    with pytest.raises(ValueError, match="engine is 'host', not 'jax'"):
+        compare(request(tmp_path, 2, "antgoal"))
 
 
 @pytest.mark.parametrize(
     ("what", "count"),
     [
-        (asked(seeds=20), 3),  # no more than there are batches
-        (asked(seeds=100), 4),  # nor than there are cores
-        (asked(seeds=100, workers=2), 2),
-        (asked(seeds=100, workers=6), 6),  # unless asked for
+        (request(seeds=20), 3),  # no more than there are batches
+        (request(seeds=100), 4),  # nor than there are cores
+        (request(seeds=100, workers=2), 2),
+        (request(seeds=100, workers=6), 6),  # unless asked for
     ],
 )
 def test_a_cpu_has_a_process_for_every_core(workers, what, count):
@@ -116,19 +168,19 @@ def test_a_cpu_has_a_process_for_every_core(workers, what, count):
 
 def test_a_gpu_has_one_process_or_as_many_as_asked_for(workers, monkeypatch):
     monkeypatch.setattr(compare_module, "has_gpu", lambda: True)
-    assert workers(asked(seeds=20), 5)[:2] == (1, "gpu")
-    assert workers(asked(seeds=20, workers=3), 5)[:2] == (3, "gpu")
-    assert workers(asked(seeds=20, workers=9), 5)[:2] == (5, "gpu")
-    on_host = asked(env="antgoal", engine="host", workers=3)
+    assert workers(request(seeds=20), 5)[:2] == (1, "gpu")
+    assert workers(request(seeds=20, workers=3), 5)[:2] == (3, "gpu")
+    assert workers(request(seeds=20, workers=9), 5)[:2] == (5, "gpu")
+    on_host = request(env="antgoal", engine="host", workers=3)
     assert workers(on_host) == (3, "gpu", "procurl.experiments.engines.host_trainer")
-    assert workers(asked(engine="sb3"))[:2] == (4, "cpu")
+    assert workers(request(engine="sb3"))[:2] == (4, "cpu")
 
 
 def test_batches_are_those_of_the_directory(workers, tmp_path):
     """With a width of two, it has more batches than eight new seeds would need."""
     open_experiment(tmp_path, job().experiment, POOL, RunPlan({"iid": 4})).close()
-    assert width_of(asked(tmp_path), "cpu") == 8
-    many = asked(tmp_path, workers=9)
+    assert width_of(request(tmp_path), "cpu") == 8
+    many = request(tmp_path, workers=9)
     assert workers(many)[0] == 2 + 4  # of iid, and of the contender that is new
 
 
@@ -137,5 +189,5 @@ def test_a_cluster_is_used_as_this_machine_would_be(workers, monkeypatch, engine
     monkeypatch.setattr(
         ray_backend, "RayBackend", lambda address, use_gpus: SimpleNamespace(gpus=use_gpus)
     )
-    made = workers(asked(env="antgoal", engine=engine, backend="ray"))
+    made = workers(request(env="antgoal", engine=engine, backend="ray"))
     assert made.gpus is use_gpus

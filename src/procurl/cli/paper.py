@@ -69,7 +69,7 @@ def add_paper_command(commands: Any) -> None:
 
 
 def _paper(parsed: argparse.Namespace) -> int:
-    from procurl.experiments.paper.build import TrainingOptions, join, list_entries, run
+    from procurl.experiments.paper.build import PaperOptions, join, list_entries, run
 
     require_directory(parsed.out)
     if parsed.join_records:
@@ -82,15 +82,14 @@ def _paper(parsed: argparse.Namespace) -> int:
         print(list_entries(parsed.seeds))
         return 0
     needs("report", "matplotlib", "PIL")
-    chosen: dict[str, Any] = {"n_envs": parsed.n_envs} if parsed.n_envs != 1 else {}
-    chosen |= {"backend": parsed.backend, "ray_address": parsed.ray_address}
-    chosen |= {name: getattr(parsed, name) for name in ("workers", "eval_every", "eval_episodes")}
-    options = TrainingOptions(
-        steps=parsed.steps,
-        engine=parsed.engine,
+    from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
+
+    options = PaperOptions(
         strategies=parsed.strategies,
-        command=parsed.as_typed,
-        compare=chosen,
+        training=TrainingOptions(parsed.steps, parsed.n_envs, parsed.engine),
+        evaluation=EvaluationOptions(parsed.eval_every, parsed.eval_episodes),
+        execution=ExecutionOptions(parsed.backend, parsed.ray_address, parsed.workers),
+        command=parsed.command_line,
     )
     print(run(parsed.names, parsed.seeds, parsed.out, parsed.from_records, options))
     print(f"\npages: {parsed.out / 'README.md'}")

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     parsed = _parser().parse_args(arguments)
-    parsed.as_typed = shlex.join(["procurl", *arguments])
+    parsed.command_line = shlex.join(["procurl", *arguments])
     try:
         with _stopped_gently():
             status: int = parsed.run(parsed)

@@ -128,35 +128,32 @@ def _compare(parsed: argparse.Namespace) -> int:
         needs("sb3", "stable_baselines3", "gymnasium")
     needs("report", "matplotlib", "PIL")
     from procurl.experiments.compare import compare, render
-    from procurl.experiments.request import Asked
+    from procurl.experiments.request import (
+        ComparisonRequest,
+        EvaluationOptions,
+        ExecutionOptions,
+        OutputOptions,
+        TrainingOptions,
+    )
 
     train = parsed.command == "train"
     out: Path = parsed.out or Path("results") / f"{parsed.command}-{parsed.env}"
     require_directory(out)
     if train and parsed.render is not None:
         _require_picture(parsed.render)
-    asked = Asked(
+    request = ComparisonRequest(
         env=parsed.env,
         strategies=[parsed.strategy] if train else parsed.strategies,
         seeds=parsed.seeds,
         out=out,
-        steps=parsed.steps,
-        n_envs=parsed.n_envs,
-        engine=parsed.engine,
-        pool=parsed.pool,
-        test_pool=parsed.test_pool,
-        ppo=parsed.ppo,
-        keep_models=train,
-        backend=parsed.backend,
-        ray_address=parsed.ray_address,
-        workers=parsed.workers,
-        eval_every=parsed.eval_every,
-        eval_episodes=parsed.eval_episodes,
-        tensorboard=parsed.tensorboard,
-        wandb=parsed.wandb,
-        command=parsed.as_typed,
+        training=TrainingOptions(
+            parsed.steps, parsed.n_envs, parsed.engine, parsed.ppo, parsed.pool
+        ),
+        evaluation=EvaluationOptions(parsed.eval_every, parsed.eval_episodes, parsed.test_pool),
+        execution=ExecutionOptions(parsed.backend, parsed.ray_address, parsed.workers),
+        output=OutputOptions(train, parsed.tensorboard, parsed.wandb, parsed.command_line),
     )
-    print(compare(asked))
+    print(compare(request))
     print(f"\nreport: {out / 'report.html'}\nrecords: procurl export {out}")
     if train:
         print(f"models: {out / 'runs'}/…/models, for procurl.load_policy")

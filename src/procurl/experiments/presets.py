@@ -1,11 +1,13 @@
-"""What the paper ran: training steps and the settings of every strategy in every environment."""
+"""The paper's settings: training steps and the strategies' settings for every environment."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
 from procurl.internals.checks import suggest
-from procurl.ppo.learning.settings import PPOSettings
-from procurl.records.experiment import Experiment
+from procurl.internals.settings import with_settings
+from procurl.ppo.learning.settings import PPOSettings, paper_settings
+from procurl.records.experiment import Experiment, read_settings
 from procurl.strategies import Strategy, make_strategy
 
 Settings = dict[str, Any]
@@ -14,13 +16,13 @@ Settings = dict[str, Any]
 class Preset(NamedTuple):
     """How one environment is trained and evaluated."""
 
-    steps: int  # of training
+    steps: int  # training steps
     eval_every: int  # training steps between evaluations
-    eval_tasks: int | None  # how many fixed tasks an evaluation plays; None for the whole pool
-    settings: dict[str, Settings]  # of each strategy, where they differ from the defaults
-    eval_episodes: int = 1  # on every task of an evaluation
-    eval_stochastic: bool = False  # whether they draw actions, instead of taking the likeliest
-    whole_at: tuple[int, ...] = ()  # steps at which the JAX engine's evaluations play all tasks
+    eval_tasks: int | None  # size of the fixed subset that evaluations play; None for the pool
+    settings: dict[str, Settings]  # of each strategy, if they differ from the defaults
+    eval_episodes: int = 1  # on each task of an evaluation
+    eval_stochastic: bool = False  # whether evaluations sample actions
+    whole_at: tuple[int, ...] = ()  # steps at which the JAX engine evaluates the whole pool
 
 
 def _settings(
@@ -32,14 +34,14 @@ def _settings(
     plr: Settings,
     rollouts: Settings | None = None,
 ) -> dict[str, Settings]:
-    """The settings of all strategies from what the paper's table lists.
+    """The settings of all strategies from the entries of the paper's table.
 
     Args:
-        beta: of the softmax strategies.
+        beta: inverse temperature of the softmax strategies.
         bounds: `v_min` and `v_max` of the critic's values.
         refresh_every: training steps between the teacher's rollouts.
-        space, spdl, plr: of these strategies.
-        rollouts: of the estimates by rollouts, where they differ from `bounds`.
+        space, spdl, plr: settings of these strategies.
+        rollouts: settings of the rollout estimates; None for `bounds`.
     """
     by_critic = {"beta": beta} | bounds
     by_rollouts = {"beta": beta, "refresh_every": refresh_every} | (
@@ -137,7 +139,7 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset(env: str) -> Preset:
-    """The preset of the environment of that name."""
+    """The preset of an environment, by name."""
     if env not in PRESETS:
         raise ValueError(
             f"environment {env!r} is not known.{suggest(env, PRESETS)} "
@@ -147,7 +149,7 @@ def preset(env: str) -> Preset:
 
 
 def preset_of(experiment: Experiment) -> Preset:
-    """The preset of an experiment's environment, evaluated as the experiment says."""
+    """The preset of an experiment's environment, with the experiment's own evaluations."""
     known = preset(experiment.env)
     return known._replace(
         eval_every=experiment.eval_every or known.eval_every,
@@ -156,15 +158,38 @@ def preset_of(experiment: Experiment) -> Preset:
 
 
 def paper_strategy(env: str, name: str, **settings: Any) -> Strategy:
-    """A strategy with the paper's settings for an environment, and `settings` in their place."""
+    """A strategy with the paper's settings for an environment; `settings` override them.
+
+    Args:
+        env: name of the environment.
+        name: of the strategy, see `procurl.strategy_names`.
+        settings: that replace the paper's.
+    """
     known = preset(env).settings.get(name, {})
     return make_strategy(name, **(known | settings))
 
 
+def paper_ppo_settings(env: str, changes: Sequence[str] = ()) -> PPOSettings:
+    """The paper's settings of PPO for an environment.
+
+    Args:
+        env: name of the environment.
+        changes: settings that replace the paper's, each as `name=value`.
+    """
+    changed: PPOSettings = with_settings(
+        "PPO", paper_settings(env), read_settings(",".join(changes), "PPO")
+    )
+    return changed
+
+
 def ppo_of(experiment: Experiment) -> PPOSettings:
-    """PPO's settings that an experiment was described with."""
-    told = experiment.student or {}
+    """The settings of PPO from an experiment's description."""
+    student = experiment.student or {}
     known = {field.name for field in fields(PPOSettings)}
-    given = {name: value for name, value in told.items() if name in known}
-    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-    return PPOSettings(**(given | lists))
+    # JSON turns tuples into lists.
+    values: Settings = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in student.items()
+        if name in known
+    }
+    return PPOSettings(**values)

@@ -1,134 +1,273 @@
-"""What a user asks of a comparison, checked before anything is started."""
+"""What a user asks of a comparison, checked before any file is written."""
 
 import math
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from procurl.envs import make_host_env, make_pool
 from procurl.envs.mujoco.threads import thread_count
-from procurl.experiments.presets import paper_strategy
-from procurl.experiments.running.batch import has_host_form, host_environments
+from procurl.experiments.engines.registry import (
+    ENGINES,
+    has_host_form,
+    host_environments,
+    resolve_engine,
+)
+from procurl.experiments.presets import paper_ppo_settings, paper_strategy, preset
 from procurl.internals.checks import require_choice, require_whole
 from procurl.internals.hardware import cores
-from procurl.internals.settings import flat_settings, with_settings
-from procurl.ppo.learning.settings import PPOSettings, paper_settings
-from procurl.records.experiment import Contender, read_settings
+from procurl.internals.settings import describe, flat_settings
+from procurl.ppo.learning.settings import PPOSettings
+from procurl.records.experiment import Contender, Experiment
 from procurl.strategies import strategy_names
 from procurl.tasks.pool import TaskPool
 
-ENGINES = ("jax", "host", "sb3")
 BACKENDS = ("local", "ray")
 CPU_WIDTH = 8
 GPU_WIDTH = 128
 
 
-class Asked(NamedTuple):
-    """What a user wants of a comparison."""
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How runs are trained.
 
-    env: str
-    strategies: list[str]
-    seeds: int
-    out: Path
-    steps: int | None = None  # None for the paper's
+    Args:
+        steps: training steps per run; None for the paper's.
+        n_envs: environments per run.
+        engine: `jax`, `host` or `sb3`.
+        ppo: settings that replace the paper's, each as `name=value`.
+        pool: file of the training pool; None for the environment's own.
+    """
+
+    steps: int | None = None
     n_envs: int = 1
     engine: str = "jax"
-    pool: str | None = None  # files
+    ppo: Sequence[str] = ()
+    pool: str | None = None
+
+    def check(self) -> None:
+        """Raise ValueError on an unknown engine or a number out of range."""
+        require_choice("engine", self.engine, ENGINES)
+        require_whole("n_envs", self.n_envs, at_least=1)
+        _require_positive("steps", self.steps)
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """How runs are evaluated.
+
+    Args:
+        eval_every: training steps between evaluations; None for the paper's.
+        eval_episodes: episodes on each task; None for the paper's.
+        test_pool: file of a pool to play at every evaluation; None for none.
+    """
+
+    eval_every: int | None = None
+    eval_episodes: int | None = None
     test_pool: str | None = None
-    eval_every: int | None = None  # training steps between evaluations, None for the paper's
-    eval_episodes: int | None = None  # on each task of an evaluation, None for the paper's
-    ppo: Sequence[str] = ()  # settings beside the paper's, name=value
-    keep_models: bool = False
+
+    def check(self) -> None:
+        """Raise ValueError on a number out of range."""
+        _require_positive("eval_every", self.eval_every)
+        _require_positive("eval_episodes", self.eval_episodes)
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """Where runs are trained.
+
+    Args:
+        backend: `local` for this machine, or `ray` for a cluster.
+        ray_address: `auto` or HOST:PORT; None for $RAY_ADDRESS or a new local cluster.
+        workers: processes on this machine; None for one per core, or one per GPU.
+    """
+
     backend: str = "local"
     ray_address: str | None = None
-    workers: int | None = None  # processes at a time; None for one per core, or one for a GPU
-    tensorboard: Path | None = None
-    wandb: str | None = None
-    command: str | None = None  # how to run this again
+    workers: int | None = None
 
-    def check(self) -> tuple[list[Contender], PPOSettings]:
-        """(contenders, PPO's settings); raises on what is known to be wrong before any file."""
-        require_choice("engine", self.engine, ENGINES)
+    def check(self) -> None:
+        """Raise ValueError on an unknown backend or options that it does not have."""
         require_choice("backend", self.backend, BACKENDS)
         if self.ray_address is not None and self.backend != "ray":
-            raise ValueError("ray_address is of use with the backend ray only")
+            raise ValueError(
+                f"ray_address needs the backend ray, got backend {self.backend!r} with "
+                f"ray_address {self.ray_address!r}"
+            )
         if (self.ray_address or "").startswith("ray://"):
             raise ValueError(
-                f"ray_address must be auto or HOST:PORT, got {self.ray_address!r}: Ray's client "
-                "cannot pass on what tasks stream. Give the command on a node of the cluster"
+                f"ray_address must be auto or HOST:PORT, got {self.ray_address!r}: the Ray client "
+                "does not support streaming tasks. Run the command on a node of the cluster"
             )
+        _require_positive("workers", self.workers)
         if self.workers is not None and self.backend == "ray":
             raise ValueError(
-                f"workers is of use with the backend local only, got {self.workers}: "
+                f"workers needs the backend local, got {self.workers}: "
                 "Ray decides how many batches it trains at a time"
             )
-        for name in ("seeds", "steps", "n_envs", "workers", "eval_every", "eval_episodes"):
-            if getattr(self, name) is not None:
-                require_whole(name, getattr(self, name), at_least=1)
-        make_host_env(self.env)
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is written besides results and the report.
+
+    Args:
+        keep_models: whether to save the last and the best weights of every run.
+        tensorboard: directory for TensorBoard files; None for none.
+        wandb: project of Weights & Biases; None for none.
+        command: how to run this again, for the report; None for this process's command line.
+    """
+
+    keep_models: bool = False
+    tensorboard: Path | None = None
+    wandb: str | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """What a user asks of `compare`.
+
+    Args:
+        env: name of the environment.
+        strategies: names, each with settings if given: `procurl-val:beta=10`.
+        seeds: runs per strategy, with seeds 0 to n − 1.
+        out: directory of the results; an existing one is continued.
+        training: how runs are trained.
+        evaluation: how they are evaluated.
+        execution: where they are trained.
+        output: what is written besides results and the report.
+    """
+
+    env: str
+    strategies: Sequence[str]
+    seeds: int
+    out: Path
+    training: TrainingOptions = TrainingOptions()
+    evaluation: EvaluationOptions = EvaluationOptions()
+    execution: ExecutionOptions = ExecutionOptions()
+    output: OutputOptions = OutputOptions()
+
+    @property
+    def contenders(self) -> list[Contender]:
+        """The strategies with their settings."""
+        return [Contender.parse(text) for text in self.strategies]
+
+    @property
+    def ppo(self) -> PPOSettings:
+        """The paper's settings of PPO, with the user's in their place."""
+        return paper_ppo_settings(self.env, self.training.ppo)
+
+    def check(self) -> None:
+        """Raise ValueError on everything that can be found wrong before any file is read."""
+        self.training.check()
+        self.execution.check()
+        require_whole("seeds", self.seeds, at_least=1)
+        self.evaluation.check()
+        make_host_env(self.env)  # raises if it is unknown or a package is missing
+        self._check_engine()
+        self._check_strategies()
+        self._check_ppo()
+
+    def _check_engine(self) -> None:
         if has_host_form(self.env):
-            thread_count(None)  # raises where the environment's variable cannot be used
-        elif self.engine == "host":
+            thread_count(None)  # raises if PROCURL_THREADS is not a number
+        elif self.training.engine == "host":
             raise ValueError(
                 f"engine host is for {', '.join(host_environments())}, got environment "
-                f"{self.env!r}: its steps are always compiled, use the engine jax"
+                f"{self.env!r}: use the engine jax"
             )
-        contenders = [Contender.parse(text) for text in self.strategies]
-        for contender in contenders:
+
+    def _check_strategies(self) -> None:
+        for contender in self.contenders:
             if "," in contender.strategy and contender.strategy not in strategy_names():
                 raise ValueError(
                     f"strategy {contender.strategy!r} is not known: separate names by spaces"
                 )
             paper_strategy(self.env, contender.strategy, **contender.settings()).check()
-        ppo = ppo_asked(self.env, self.ppo)
+
+    def _check_ppo(self) -> None:
+        ppo, n_envs, eval_every = self.ppo, self.training.n_envs, self.evaluation.eval_every
         ppo.check()
-        if ppo.n_steps % self.n_envs:
+        if ppo.n_steps % n_envs:
             raise ValueError(
-                f"n_envs must divide the {ppo.n_steps} steps of an update, got {self.n_envs}"
+                f"n_envs must divide the {ppo.n_steps} steps of an update, got {n_envs}"
             )
-        if self.eval_every is not None and self.eval_every < ppo.n_steps:
+        if eval_every is not None and eval_every < ppo.n_steps:
             raise ValueError(
                 f"eval_every must be at least the {ppo.n_steps} steps of an update, got "
-                f"{self.eval_every}: runs are evaluated between updates, so most would be left out"
+                f"{eval_every}: runs are evaluated between updates"
             )
-        return contenders, ppo
 
 
-def ppo_asked(env: str, given: Sequence[str]) -> PPOSettings:
-    """The paper's settings of PPO for an environment, with those `given` as `name=value`."""
-    settings = read_settings(",".join(given), "PPO")
-    ppo: PPOSettings = with_settings("PPO", paper_settings(env), settings)
-    return ppo
+def _require_positive(name: str, value: int | None) -> None:
+    if value is not None:
+        require_whole(name, value, at_least=1)
 
 
-def read_pools(asked: Asked) -> tuple[TaskPool, TaskPool | None]:
-    """The training and the test pool, all of whose tasks can be played."""
-    env = make_host_env(asked.env)
-    pool = make_pool(asked.env) if asked.pool is None else env.read_pool(asked.pool)
-    test_pool = None if asked.test_pool is None else env.read_pool(asked.test_pool)
+def read_pools(request: ComparisonRequest) -> tuple[TaskPool, TaskPool | None]:
+    """The training and the test pool; raises if the environment cannot play one of their tasks."""
+    env = make_host_env(request.env)
+    file, test_file = request.training.pool, request.evaluation.test_pool
+    pool = make_pool(request.env) if file is None else env.read_pool(file)
+    test_pool = None if test_file is None else env.read_pool(test_file)
     for each in (pool, test_pool):
         if each is not None:
             env.contexts_of(each)
     return pool, test_pool
 
 
-def width_of(asked: Asked, device: str) -> int:
-    """Seeds side by side.
+def make_experiment(
+    request: ComparisonRequest, device: str, test_pool: TaskPool | None
+) -> Experiment:
+    """What all runs of the request have in common.
 
-    On a CPU there are as many batches as cores where there are few seeds, and otherwise as few as
-    `CPU_WIDTH` allows, with the seeds spread evenly over them.
+    Args:
+        request: what the user asks.
+        device: `cpu` or `gpu`, which decides the engine and the width of batches.
+        test_pool: as read from its file.
     """
-    on_host = device == "cpu" and has_host_form(asked.env)
-    if asked.engine in ("host", "sb3") or on_host:
-        return 1  # runs of a batch would take turns
+    paper, training, evaluation = preset(request.env), request.training, request.evaluation
+    every, episodes = evaluation.eval_every, evaluation.eval_episodes
+    return Experiment(
+        env=request.env,
+        engine=resolve_engine(training.engine, request.env, device),
+        steps=paper.steps if training.steps is None else training.steps,
+        n_envs=training.n_envs,
+        width=width_of(request, device),
+        pool=_absolute(training.pool),
+        test_pool=_absolute(evaluation.test_pool),
+        test_hash=None if test_pool is None else test_pool.fingerprint,
+        device=device,
+        student=describe(request.ppo),
+        # The paper's own numbers, written out, are the same experiment as the default.
+        eval_every=None if every == paper.eval_every else every,
+        eval_episodes=None if episodes == paper.eval_episodes else episodes,
+    )
+
+
+def _absolute(file: str | None) -> str | None:
+    return None if file is None else os.path.abspath(file)
+
+
+def width_of(request: ComparisonRequest, device: str) -> int:
+    """The number of seeds to train side by side.
+
+    On a CPU, few seeds are spread over the cores. Many seeds fill as few batches as `CPU_WIDTH`
+    allows, all of about the same width.
+    """
+    if resolve_engine(request.training.engine, request.env, device) in ("host", "sb3"):
+        return 1  # these engines train one run after the other
+    seeds = request.seeds
     if device == "gpu":
-        return min(asked.seeds, GPU_WIDTH)
-    few = asked.seeds < CPU_WIDTH
-    return math.ceil(asked.seeds / (cores() if few else math.ceil(asked.seeds / CPU_WIDTH)))
+        return min(seeds, GPU_WIDTH)
+    batches = cores() if seeds < CPU_WIDTH else math.ceil(seeds / CPU_WIDTH)
+    return math.ceil(seeds / batches)
 
 
 def cost_of(env: str, contender: Contender, pool: TaskPool) -> float:
-    """About how many environment steps a contender takes for one of training."""
+    """About how many environment steps a contender takes for each step of training."""
     strategy = paper_strategy(env, contender.strategy, **contender.settings())
     plan = strategy.rollout_plan()
     if plan is None:

@@ -9,7 +9,8 @@ pytest.importorskip("mujoco")
 from procurl import load_policy
 from procurl.envs import make_pool
 from procurl.experiments.batches import Job, RunBatch
-from procurl.experiments.running.batch import make_trainer, train_batch
+from procurl.experiments.engines.registry import make_trainer
+from procurl.experiments.running.batch import train_batch
 from procurl.internals.settings import describe
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.experiment import Contender, Experiment

@@ -37,7 +37,7 @@ def often_evaluated(monkeypatch):
 def trainer(strategy="procurl-val", width=2, test_pool=None, setting=""):
     experiment = Experiment("pointmass-s", "sb3", 640, n_envs=2, student=describe(SMALL))
     job = Job(experiment, POOL, test_pool, True)
-    return sb3_trainer.make_trainer(job, RunBatch(Contender(strategy, setting), 0, width))
+    return sb3_trainer.make_sb3_trainer(job, RunBatch(Contender(strategy, setting), 0, width))
 
 
 def carried(checkpoint):

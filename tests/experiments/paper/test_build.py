@@ -14,7 +14,7 @@ from procurl.experiments.compact_records.files import read_records, write_record
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import compact
 from procurl.experiments.paper import run_pages, training
-from procurl.experiments.paper.build import TrainingOptions, list_entries, run
+from procurl.experiments.paper.build import PaperOptions, list_entries, run
 from procurl.experiments.paper.entries import (
     ENTRIES,
     HARD,
@@ -26,6 +26,7 @@ from procurl.experiments.paper.entries import (
 from procurl.experiments.paper.run_pages import _cost_table, curves_page
 from procurl.experiments.paper.run_time import RATES, duration, estimate, teacher_steps
 from procurl.experiments.presets import paper_strategy
+from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.experiment import Contender
 from procurl.records.results import RunId
@@ -277,7 +278,7 @@ class TestTraining:
 
         def trained(sweep, contenders, out, options):
             asked.append((sweep, contenders, options))
-            steps = options.steps or sweep.steps
+            steps = options.training.steps or sweep.steps
             return synthetic_results(
                 contenders, options.seeds or 2, sweep.env, steps, 25_000, sweep.kind, sweep.tested
             )
@@ -295,17 +296,19 @@ class TestTraining:
         assert (tmp_path / "test-pointmass-s" / "README.md").exists()
 
     def test_only_some_strategies(self, asked, tmp_path):
-        options = TrainingOptions(strategies=["procurl-val", "iid"], steps=100_000)
+        options = PaperOptions(
+            strategies=["procurl-val", "iid"], training=TrainingOptions(steps=100_000)
+        )
         run(["curves-pointmass-d"], seeds=2, out=tmp_path, options=options)
         assert asked[0][1] == ["procurl-val", "iid"]
         with pytest.raises(ValueError, match="procurl-argmax leave nothing to run"):
             run(
                 ["curves-pointmass-d"],
                 out=tmp_path,
-                options=TrainingOptions(strategies=["procurl-argmax"]),
+                options=PaperOptions(strategies=["procurl-argmax"]),
             )
         with pytest.raises(ValueError, match="Did you mean 'iid'"):
-            run(["curves-pointmass-d"], out=tmp_path, options=TrainingOptions(strategies=["idd"]))
+            run(["curves-pointmass-d"], out=tmp_path, options=PaperOptions(strategies=["idd"]))
 
     def test_an_environment_that_is_not_installed_is_named(self, asked, tmp_path, monkeypatch):
         monkeypatch.setattr(training, "environment_names", lambda: ("pointmass-s",))
@@ -328,14 +331,20 @@ class TestTraining:
                 pass
 
         monkeypatch.setattr(store, "read_store", lambda _: Read())
-        options = TrainingOptions(compare={"n_envs": 4, "workers": 2, "eval_every": 50_000})
+        options = PaperOptions(
+            training=TrainingOptions(n_envs=4),
+            evaluation=EvaluationOptions(eval_every=50_000),
+            execution=ExecutionOptions(workers=2),
+        )
         run(["hard-pointmass-s"], seeds=3, out=tmp_path, options=options)
         (given,) = asked
         assert given.strategies == ["procurl-val", "procurl-out", "iid"]
-        assert (given.steps, given.seeds, given.n_envs) == (2_000_000, 3, 4)
-        assert (given.engine, given.workers, given.eval_every) == ("jax", 2, 50_000)
-        assert given.ppo == ("ent_coef=0.002",)
-        assert given.pool == str(tmp_path / "pools" / "pointmass-s-hard.csv")
+        training = given.training
+        assert (training.steps, given.seeds, training.n_envs) == (2_000_000, 3, 4)
+        assert (training.engine, given.execution.workers) == ("jax", 2)
+        assert given.evaluation.eval_every == 50_000
+        assert training.ppo == ("ent_coef=0.002",)
+        assert training.pool == str(tmp_path / "pools" / "pointmass-s-hard.csv")
         assert (tmp_path / "pools" / "pointmass-s-hard.csv").exists()
 
 

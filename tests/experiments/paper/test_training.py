@@ -10,8 +10,9 @@ from procurl.experiments.compact_records.record import Part, compact
 from procurl.experiments.paper import training
 from procurl.experiments.paper.build import run
 from procurl.experiments.paper.entries import POINT_MASS, entries_named
-from procurl.experiments.paper.training import TrainingOptions, train_missing
-from procurl.experiments.request import ppo_asked
+from procurl.experiments.paper.training import PaperOptions, train_missing
+from procurl.experiments.presets import paper_ppo_settings
+from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
 from procurl.internals.settings import describe
 from tests.experiments.synthetic import synthetic_results
 
@@ -21,8 +22,12 @@ CURVES = "curves-pointmass-d"  # plain runs without a test pool
 ELSEWHERE = {"command": "procurl paper", "machine": {"processor": "elsewhere"}, "device": "gpu"}
 
 
-def some(*strategies, steps=STEPS, **compare):
-    return TrainingOptions(strategies=strategies, steps=steps, compare=compare)
+def some(*strategies, steps=STEPS, n_envs=1, **evaluation):
+    return PaperOptions(
+        strategies=strategies,
+        training=TrainingOptions(steps=steps, n_envs=n_envs),
+        evaluation=EvaluationOptions(**evaluation),
+    )
 
 
 def record(out, *labels, seeds=2, facts=ELSEWHERE, steps=STEPS, **changed):
@@ -48,7 +53,7 @@ def asked(monkeypatch):
         asked.append(contenders)
         held.update(dict.fromkeys(contenders))
         results = synthetic_results(
-            tuple(held), options.seeds, sweep.env, options.steps, 25_000, test=sweep.tested
+            tuple(held), options.seeds, sweep.env, options.training.steps, 25_000, test=sweep.tested
         )
         return dataclasses.replace(
             results, facts={"machine": {"processor": "here"}, "device": "cpu"}
@@ -141,7 +146,7 @@ def test_records_of_another_experiment_are_refused(asked, tmp_path, held, wanted
 
 
 def test_a_sweep_is_the_experiment_that_its_comparison_records(asked, tmp_path):
-    student = describe(ppo_asked("pointmass-d", ()))
+    student = describe(paper_ppo_settings("pointmass-d", ()))
     facts = {"student": student, "test_hash": None, "eval_every": None, "eval_episodes": 1}
     record(tmp_path, "iid", facts=facts)
     train(tmp_path, 2, some("iid"))
@@ -172,9 +177,8 @@ def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypat
 
 
 def test_settings_of_ppo_that_a_sweep_names_are_its_own():
-    told = training._experiment(
-        dataclasses.replace(POINT_MASS, ppo=("gamma=0.9",)), TrainingOptions()
-    )
+    sweep = dataclasses.replace(POINT_MASS, ppo=("gamma=0.9",))
+    told = training._experiment(sweep, PaperOptions(), "jax")
     assert told["PPO's gamma"] == 0.9
     assert told["PPO's gae_lambda"] == 0.95
     assert told["test_hash"] is not None
@@ -193,8 +197,47 @@ def test_the_host_engine_is_for_the_sweeps_that_it_can_train():
     names = [CURVES, "curves-antgoal", "engines-pointmass-s"]
     wanted = training.needed(entries_named(names))
     engines = {
-        sweep.name: training._engine(sweep, TrainingOptions(engine="host"))
+        sweep.name: training._engine(sweep, PaperOptions(training=TrainingOptions(engine="host")))
         for sweep in wanted
         if sweep.name != "pointmass-s"
     }
     assert engines == {"pointmass-d": "jax", "antgoal": "host", "pointmass-s-sb3": "sb3"}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "backend", "held", "engine"),
+    [
+        (False, "local", None, "host"),
+        (True, "local", None, "jax"),
+        (True, "local", "host", "jax"),  # its records are refused before anything is trained
+        (False, "ray", None, "jax"),  # the comparison decides once it knows the cluster
+        (False, "ray", "host", "host"),
+    ],
+)
+def test_the_engine_of_mujoco_is_that_of_the_device(monkeypatch, gpu, backend, held, engine):
+    monkeypatch.setattr(training, "has_gpu", lambda: gpu)
+    (sweep,) = training.needed(entries_named(["curves-antgoal"]))
+    known = None
+    if held is not None:
+        known = compact(synthetic_results(("iid",), 1, "pointmass-d", STEPS, test=False))
+        known = dataclasses.replace(known, results=dataclasses.replace(known.results, engine=held))
+    options = PaperOptions(execution=ExecutionOptions(backend=backend))
+    assert training._engine(sweep, options, known) == engine
+    assert training._engine(POINT_MASS, options) == "jax"
+
+
+@pytest.mark.parametrize("held", ["jax", "host"])
+def test_records_of_mujoco_are_done_work_on_any_device(monkeypatch, tmp_path, held):
+    """If nothing is missing. More seeds must come from the same engine."""
+    monkeypatch.setattr(training, "has_gpu", lambda: held == "host")
+    (sweep,) = training.needed(entries_named(["curves-antgoal"]))
+    results = synthetic_results(("iid",), 2, "pointmass-d", sweep.steps, 100_000, test=False)
+    pool = training.make_pool("antgoal", sweep.kind)
+    known = compact(dataclasses.replace(results, facts={}))
+    results = dataclasses.replace(known.results, env="antgoal", engine=held, pool=pool)
+    known = dataclasses.replace(known, results=results)
+    monkeypatch.setattr(training, "_records_of", lambda *_: known)
+    two = PaperOptions(seeds=2, strategies=["iid"])
+    assert training._missing(sweep, ["iid"], tmp_path, two) == []
+    with pytest.raises(ValueError, match=f"engine is '{held}', not"):
+        training._missing(sweep, ["iid"], tmp_path, two._replace(seeds=3))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from procurl.experiments.running import batch as batch_module
-from procurl.experiments.running.batch import make_trainer, train_batch
+from procurl.experiments.running.batch import train_batch
 from procurl.experiments.running.slots import STEP
 from procurl.internals.archive import pack_archive, unpack_archive
 from tests.experiments.counting import BATCH, CountingTrainer, job
@@ -101,22 +101,3 @@ def test_a_checkpoint_of_before_evaluations_could_be_chosen_goes_on():
     assert told(job(), old)[-1].finished == (None, 50)
     with pytest.raises(ValueError, match="belongs to runs with other settings"):
         told(job(eval_episodes=5), old)
-
-
-@pytest.mark.parametrize(
-    ("engine", "env", "device", "module"),
-    [
-        ("jax", "antgoal", "gpu", "jax_trainer"),
-        ("jax", "antgoal", "cpu", "host_trainer"),
-        ("jax", "pointmass-s", "cpu", "jax_trainer"),
-        ("host", "antgoal", "gpu", "host_trainer"),
-        ("host", "ballcatching", "cpu", "host_trainer"),
-        ("sb3", "antgoal", "cpu", "sb3_trainer"),
-    ],
-)
-def test_mujoco_is_stepped_on_the_host_where_that_is_asked_for_or_there_is_no_gpu(
-    engine, env, device, module, monkeypatch
-):
-    monkeypatch.setattr(batch_module, "resolve_name", lambda name: lambda *_: name)
-    made = make_trainer(job(engine=engine, env=env, device=device), BATCH)
-    assert made.startswith(f"procurl.experiments.engines.{module}:")

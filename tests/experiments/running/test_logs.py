@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from procurl.experiments.running.logs import opened_logs, scalars
+from procurl.experiments.running.logs import open_logs, scalars
 from procurl.records.experiment import Experiment
 from procurl.records.results import Measured, RunId
 
@@ -28,13 +28,13 @@ def test_keys_are_those_of_every_engine():
 
 
 def test_nothing_is_logged_unless_asked_for():
-    with opened_logs(EXPERIMENT, None, None) as logs:
+    with open_logs(EXPERIMENT, None, None) as logs:
         assert logs == []
 
 
 def test_tensorboard_reads_what_was_logged(tmp_path):
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    with opened_logs(EXPERIMENT, tmp_path, None) as logs:
+    with open_logs(EXPERIMENT, tmp_path, None) as logs:
         logs[0].add(RUN, MEASURED)
         logs[0].add(RUN, MEASURED._replace(step=50, performance=0.75))
         logs[0].finish(RUN)
@@ -65,7 +65,7 @@ def test_weights_and_biases_gets_a_run_that_goes_on(monkeypatch):
     fake = FakeWandb()
     monkeypatch.setitem(sys.modules, "wandb", fake)
     for _ in range(2):
-        with opened_logs(EXPERIMENT, None, "my-project") as logs:
+        with open_logs(EXPERIMENT, None, "my-project") as logs:
             logs[0].add(RUN, MEASURED)
             logs[0].add(RUN, MEASURED)
     first, again = fake.begun
@@ -88,5 +88,5 @@ def test_weights_and_biases_gets_a_run_that_goes_on(monkeypatch):
 )
 def test_a_missing_package_is_named(monkeypatch, module, options, message):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=message), opened_logs(EXPERIMENT, **options):
+    with pytest.raises(ImportError, match=message), open_logs(EXPERIMENT, **options):
         pass

@@ -85,7 +85,7 @@ class JaxTrainer:
             save_policy(place, policy)
 
 
-def make_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
+def make_jax_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
     """The runs of a batch at their first step."""
     experiment = job.experiment
     env = make_array_env(experiment.env)

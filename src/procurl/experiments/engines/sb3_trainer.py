@@ -97,7 +97,7 @@ class SB3Trainer:
             save_policy(place, policy)
 
 
-def make_trainer(job: Job, batch: RunBatch) -> SB3Trainer:
+def make_sb3_trainer(job: Job, batch: RunBatch) -> SB3Trainer:
     """The runs of a batch at their first step."""
     torch.set_num_threads(1)  # there is a process for every core
     experiment, contender = job.experiment, batch.contender

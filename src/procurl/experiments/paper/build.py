@@ -22,7 +22,7 @@ from procurl.experiments.paper.run_pages import Page
 from procurl.experiments.paper.run_time import duration, estimate
 from procurl.experiments.paper.training import (
     RECORDS,
-    TrainingOptions,
+    PaperOptions,
     command,
     commands_of,
     train_missing,
@@ -32,7 +32,7 @@ from procurl.internals.hardware import cores
 
 NOTES = "notes.md"  # beside a page
 
-__all__ = ["TrainingOptions", "build_entry", "join", "list_entries", "run"]
+__all__ = ["PaperOptions", "build_entry", "join", "list_entries", "run"]
 
 
 def list_entries(seeds: int | None = None) -> str:
@@ -62,7 +62,7 @@ def run(
     seeds: int | None = None,
     out: Path = Path("results/paper"),
     from_records: Sequence[Path] = (),
-    options: TrainingOptions | None = None,
+    options: PaperOptions | None = None,
 ) -> str:
     """Make the named entries in `out`, and return a table of what came of them.
 
@@ -74,7 +74,7 @@ def run(
         options: for training.
     """
     chosen = entries_named(names or [ALL])
-    given = (options or TrainingOptions())._replace(seeds=seeds)
+    given = (options or PaperOptions())._replace(seeds=seeds)
     given.check()
     for folder in from_records:
         record_names(folder)  # raises where there is none

@@ -15,10 +15,22 @@ from procurl.experiments.compact_records.joining import (
     shared_settings,
 )
 from procurl.experiments.compact_records.record import EVALUATION, CompactRecords, compact
+from procurl.experiments.engines.registry import (
+    has_host_form,
+    host_environments,
+    resolve_engine,
+)
 from procurl.experiments.paper.entries import Entry, Sweep, needed
-from procurl.experiments.request import Asked, ppo_asked
-from procurl.experiments.running.batch import has_host_form, host_environments
+from procurl.experiments.presets import paper_ppo_settings
+from procurl.experiments.request import (
+    ComparisonRequest,
+    EvaluationOptions,
+    ExecutionOptions,
+    OutputOptions,
+    TrainingOptions,
+)
 from procurl.internals.checks import require_choice, require_whole, suggest
+from procurl.internals.hardware import has_gpu
 from procurl.internals.settings import describe
 from procurl.records.results import Results
 from procurl.strategies import make_strategy
@@ -28,37 +40,37 @@ RECORDS = "records"
 POOLS = "pools"
 
 
-class TrainingOptions(NamedTuple):
+class PaperOptions(NamedTuple):
     """How to run what is missing.
 
     Args:
-        seeds: per contender, None for as many as the paper had.
-        steps: of training, None for the paper's.
-        strategies: of the contenders that entries need, only these; None for all.
-        engine: of sweeps of our own PPO, `jax`, or `host` for environments that it can train in.
-        command: as it was typed, for the comparisons' own directories.
-        compare: further options of a comparison, such as `n_envs`, by their names.
+        seeds: per contender; None for as many as the paper has.
+        strategies: train only these of the contenders that entries need; None for all.
+        training: `steps`, `n_envs` and `engine` (`jax`, or `host` for the environments that it can
+            train) of sweeps with our own PPO. Entries have their own pools and PPO settings.
+        evaluation: when and how runs are evaluated. Entries have their own test pools.
+        execution: where runs are trained.
+        command: the user's command line, kept in each directory of runs.
     """
 
     seeds: int | None = None
-    steps: int | None = None
     strategies: Sequence[str] | None = None
+    training: TrainingOptions = TrainingOptions()
+    evaluation: EvaluationOptions = EvaluationOptions()
+    execution: ExecutionOptions = ExecutionOptions()
     command: str | None = None
-    engine: str = "jax"
-    compare: Mapping[str, Any] = {}
 
     def check(self) -> None:
         """Raise on what is wrong whatever the entries are."""
-        require_choice("engine", self.engine, ("jax", "host"))
-        numbers = {"seeds": self.seeds, "steps": self.steps}
-        for name in ("n_envs", "workers", *EVALUATION):
-            numbers[name] = self.compare.get(name)
-        for name, value in numbers.items():
-            if value is not None:
-                require_whole(name, value, at_least=1)
+        require_choice("engine", self.training.engine, ("jax", "host"))
+        if self.seeds is not None:
+            require_whole("seeds", self.seeds, at_least=1)
+        self.training.check()
+        self.evaluation.check()
+        self.execution.check()
 
 
-def train_missing(entries: Sequence[Entry], out: Path, options: TrainingOptions, told: str) -> None:
+def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, told: str) -> None:
     """Train what the entries need and no record holds yet, and record it as made by `told`.
 
     Contenders that were recorded before stay as they are, unless they had to be trained again for
@@ -66,7 +78,7 @@ def train_missing(entries: Sequence[Entry], out: Path, options: TrainingOptions,
     before anything is trained.
     """
     wanted = needed(entries)
-    if options.engine == "host" and not any(_engine(sweep, options) == "host" for sweep in wanted):
+    if options.training.engine == "host" and not any(map(_has_host_form, wanted)):
         raise ValueError(
             f"engine host is for {', '.join(host_environments())}, and "
             f"{', '.join(entry.name for entry in entries)} trains in none of them: leave it out"
@@ -82,7 +94,7 @@ def train_missing(entries: Sequence[Entry], out: Path, options: TrainingOptions,
         _require_environment(sweep.env)
         _require_engine(sweep.engine)
     for sweep, names in missing.items():
-        _asked(sweep, names, out, options).check()
+        _request(sweep, names, out, options).check()
     for sweep, names in missing.items():
         results = trained(sweep, names, out, options)
         results = replace(results, facts={**results.facts, "command": told})
@@ -90,36 +102,48 @@ def train_missing(entries: Sequence[Entry], out: Path, options: TrainingOptions,
         write_records(joined, out / RECORDS / sweep.name)
 
 
-def trained(sweep: Sweep, contenders: list[str], out: Path, options: TrainingOptions) -> Results:
+def trained(sweep: Sweep, contenders: list[str], out: Path, options: PaperOptions) -> Results:
     """The results of a sweep, once these contenders are trained."""
     from procurl.experiments.compare import compare
     from procurl.records.store import read_store
 
-    asked = _asked(sweep, contenders, out, options)
+    request = _request(sweep, contenders, out, options)
     pool = None if sweep.kind == "uniform" else _pool_file(sweep.env, sweep.kind, out)
     test_pool = _pool_file(sweep.env, "test", out) if sweep.tested else None
-    compare(asked._replace(pool=pool, test_pool=test_pool))
-    with read_store(asked.out) as store:
+    compare(
+        replace(
+            request,
+            training=replace(request.training, pool=pool),
+            evaluation=replace(request.evaluation, test_pool=test_pool),
+        )
+    )
+    with read_store(request.out) as store:
         return store.results()
 
 
-def _asked(sweep: Sweep, contenders: list[str], out: Path, options: TrainingOptions) -> Asked:
-    """What is asked of a comparison, but for the files of its pools."""
-    return Asked(
+def _request(
+    sweep: Sweep, contenders: list[str], out: Path, options: PaperOptions
+) -> ComparisonRequest:
+    """The comparison that trains these contenders, without the files of its pools."""
+    return ComparisonRequest(
         env=sweep.env,
         strategies=contenders,
         seeds=options.seeds or sweep.paper_seeds,
         out=out / RUNS / sweep.name,
-        steps=options.steps or sweep.steps,
-        engine=_engine(sweep, options),
-        ppo=sweep.ppo,
-        command=options.command,
-        **options.compare,
+        training=replace(
+            options.training,
+            steps=options.training.steps or sweep.steps,
+            engine=_engine(sweep, options, _records_of(sweep, out)),
+            ppo=sweep.ppo,
+        ),
+        evaluation=options.evaluation,
+        execution=options.execution,
+        output=OutputOptions(command=options.command),
     )
 
 
 def _missing(
-    sweep: Sweep, contenders: Sequence[str], out: Path, options: TrainingOptions
+    sweep: Sweep, contenders: Sequence[str], out: Path, options: PaperOptions
 ) -> list[str]:
     """The contenders that are asked for and not recorded with all their seeds."""
     chosen = [name for name in contenders if _asked_for(name, options.strategies)]
@@ -131,13 +155,17 @@ def _missing(
     known = _records_of(sweep, out)
     if known is None:
         return chosen
-    if differ := differences(settings_of(known), _experiment(sweep, options)):
+    seeds = set(range(options.seeds or sweep.paper_seeds))
+    missing = [name for name in chosen if not seeds <= known.finished(name)]
+    wanted = _experiment(sweep, options, _engine(sweep, options, known))
+    if not missing and options.training.engine == "jax":
+        del wanted["engine"]  # nothing is to be trained, so either form of our PPO will do
+    if differ := differences(settings_of(known), wanted):
         raise ValueError(
             f"{out / RECORDS / sweep.name} holds records of another experiment: {differ}. "
             "They were left as they are: name another directory with --out, or ask for the same"
         )
-    seeds = set(range(options.seeds or sweep.paper_seeds))
-    return [name for name in chosen if not seeds <= known.finished(name)]
+    return missing
 
 
 def _joined(
@@ -163,27 +191,41 @@ def _records_of(sweep: Sweep, out: Path) -> CompactRecords | None:
     return read_records(folder) if has_records(folder) else None
 
 
-def _experiment(sweep: Sweep, options: TrainingOptions) -> dict[str, Any]:
+def _experiment(sweep: Sweep, options: PaperOptions, engine: str) -> dict[str, Any]:
     """What all runs of a sweep have in common, as they would be trained now."""
     env = sweep.env
     return shared_settings(
         env,
-        _engine(sweep, options),
-        steps=options.steps or sweep.steps,
-        n_envs=options.compare.get("n_envs", 1),
+        engine,
+        steps=options.training.steps or sweep.steps,
+        n_envs=options.training.n_envs,
         pool_hash=make_pool(env, sweep.kind).fingerprint,
         facts={
             "test_hash": make_pool(env, "test").fingerprint if sweep.tested else None,
-            "student": describe(ppo_asked(env, sweep.ppo)),
-            **{name: options.compare.get(name) for name in EVALUATION},
+            "student": describe(paper_ppo_settings(env, sweep.ppo)),
+            **{name: getattr(options.evaluation, name) for name in EVALUATION},
         },
     )
 
 
-def _engine(sweep: Sweep, options: TrainingOptions) -> str:
-    """The engine that was asked for, where the sweep has it."""
-    hosted = options.engine == "host" and sweep.engine == "jax" and has_host_form(sweep.env)
-    return "host" if hosted else sweep.engine
+def _engine(sweep: Sweep, options: PaperOptions, known: CompactRecords | None = None) -> str:
+    """The engine that trains a sweep.
+
+    Only this machine's device is known beforehand. On a cluster, the engine of earlier records of
+    the sweep decides, so that new runs can join them.
+    """
+    if not _has_host_form(sweep):
+        return sweep.engine
+    if options.training.engine == "host":
+        return "host"
+    if options.execution.backend == "ray":
+        return "jax" if known is None else known.results.engine
+    return resolve_engine("jax", sweep.env, "gpu" if has_gpu() else "cpu")
+
+
+def _has_host_form(sweep: Sweep) -> bool:
+    """Whether the engine `host` can train the sweep in place of `jax`."""
+    return sweep.engine == "jax" and has_host_form(sweep.env)
 
 
 def _pool_file(env: str, kind: str, out: Path) -> str:
@@ -225,14 +267,16 @@ def commands_of(entry: Entry, runs: Mapping[str, CompactRecords]) -> list[str]:
     return list(dict.fromkeys(part.facts["command"] for part in parts if "command" in part.facts))
 
 
-def command(names: Sequence[str], options: TrainingOptions) -> str:
+def command(names: Sequence[str], options: PaperOptions) -> str:
     """The command that asks for this, without the names of files."""
     words = ["procurl paper", *names]
     words += [f"--seeds {options.seeds}"] if options.seeds else []
-    words += [f"--steps {options.steps}"] if options.steps else []
-    words += [f"--engine {options.engine}"] if options.engine == "host" else []
-    for name in ("n_envs", *EVALUATION):
-        if options.compare.get(name):
-            words.append(f"--{name.replace('_', '-')} {options.compare[name]}")
+    training, evaluation = options.training, options.evaluation
+    words += [f"--steps {training.steps}"] if training.steps else []
+    words += [f"--engine {training.engine}"] if training.engine == "host" else []
+    words += [f"--n-envs {training.n_envs}"] if training.n_envs != 1 else []
+    for name in EVALUATION:
+        if value := getattr(evaluation, name):
+            words.append(f"--{name.replace('_', '-')} {value}")
     words += [f"--strategies {' '.join(options.strategies)}"] if options.strategies else []
     return " ".join(words)

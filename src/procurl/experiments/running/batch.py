@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from procurl.envs.registry import ENVIRONMENTS
 from procurl.experiments.batches import Job, RunBatch
+from procurl.experiments.engines.registry import make_trainer
 from procurl.experiments.engines.trainer import Checkpoint, Trainer
 from procurl.experiments.running.slots import STEP
 from procurl.internals.archive import pack_archive, unpack_archive
@@ -26,12 +25,6 @@ SAVE_SECONDS = 20.0  # between checkpoints, beside those at evaluations
 TELL_SECONDS = 0.5
 # Fields that experiments have got since checkpoints were first written, and what they were before.
 SINCE = {"eval_every": None, "eval_episodes": None}
-# Each makes a trainer of a job and a batch.
-TRAINERS = {
-    "jax": "procurl.experiments.engines.jax_trainer:make_trainer",
-    "host": "procurl.experiments.engines.host_trainer:make_host_trainer",
-    "sb3": "procurl.experiments.engines.sb3_trainer:make_trainer",
-}
 
 
 class Progress(NamedTuple):
@@ -46,34 +39,6 @@ class Progress(NamedTuple):
     checkpoint: bytes | None = None  # to be kept before the rest is believed
     models: dict[str, bytes] | None = None  # files to be kept, by name
     finished: tuple[int | None, ...] | None = None  # [w] `stopped_at`, at the very end
-
-
-def make_trainer(job: Job, batch: RunBatch) -> Trainer:
-    """The batch at its first step, in the engine of its experiment.
-
-    Environments that have a form of their own for the host are stepped there on a CPU.
-    """
-    experiment = job.experiment
-    engine = experiment.engine
-    if engine == "jax" and experiment.device == "cpu" and has_host_form(experiment.env):
-        engine = "host"
-    trainer: Trainer = resolve_name(TRAINERS[engine])(job, batch)
-    return trainer
-
-
-def trainer_module(engine: str) -> str:
-    """The module that an engine's trainers will need, whatever the environment."""
-    return TRAINERS[engine].partition(":")[0]
-
-
-def has_host_form(env: str) -> bool:
-    """Whether the environment is stepped by another class on the host than in JAX."""
-    return ENVIRONMENTS[env].host_env is not None
-
-
-def host_environments() -> tuple[str, ...]:
-    """The environments that the engine `host` can train in."""
-    return tuple(filter(has_host_form, ENVIRONMENTS))
 
 
 def train_batch(

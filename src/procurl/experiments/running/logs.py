@@ -39,7 +39,7 @@ def scalars(measured: Measured) -> dict[str, float]:
 
 
 @contextmanager
-def opened_logs(
+def open_logs(
     experiment: Experiment, tensorboard: Path | None, wandb: str | None
 ) -> Iterator[Sequence[Log]]:
     """The logs that were asked for, closed at the end.
