@@ -109,7 +109,7 @@ def test_a_finished_run_is_replaced_only_where_that_is_asked_for(tmp_path):
     train(tmp_path, "iid", 3)
     refused = (
         f"out: {tmp_path} holds a finished run of 'iid' with seed 3, which this one would replace: "
-        "set another seed, label or folder, or pass overwrite=True"
+        "choose another seed, label or folder, or pass overwrite=True"
     )
     with pytest.raises(ValueError, match=refused):
         train(tmp_path, "iid", 3, every=160)
@@ -175,11 +175,11 @@ def test_misuse(tmp_path):
     model = PPO("MlpPolicy", env, device="cpu")
     teacher = CurriculumCallback(make_strategy("iid"))
     in_training = PoolRecorder(teacher, tmp_path, eval_env=env)
-    with pytest.raises(ValueError, match="eval_env must be another environment than the model's"):
+    with pytest.raises(ValueError, match="eval_env must not be the model's training environment"):
         model.learn(64, callback=[teacher, in_training])
     teacher = CurriculumCallback(make_strategy("iid"))
     too_early = PoolRecorder(teacher, tmp_path, eval_env=Walk)
-    with pytest.raises(RuntimeError, match="put the recorder behind the curriculum in the list"):
+    with pytest.raises(RuntimeError, match="put the recorder after the curriculum in the list"):
         model.learn(64, callback=[too_early, teacher])
 
 

@@ -131,8 +131,8 @@ def _parser() -> argparse.ArgumentParser:
     pool.add_argument(
         "--kind",
         default="uniform",
-        help="uniform or test; also hard for PointMass and Karel, and hard-test for Karel "
-        "(default: %(default)s)",
+        help="uniform, test, hard (PointMass and Karel) or hard-test (Karel) (default: "
+        "%(default)s)",
     )
     pool.add_argument("--seed", type=whole, help="random seed (default: that of the built-in pool)")
     pool.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file")

@@ -1,9 +1,9 @@
-"""Curricula for Stable-Baselines3: any of its algorithms on anybody's Gymnasium environment.
+"""Curricula for Stable-Baselines3: any of its algorithms, in any Gymnasium environment.
 
-Reads upwards: `workers` (the environments that play tasks), `observations` and `critic` (what the
-policy sees and what its critic says of it), `episodes`, `eval_env` and `evaluation` (playing the
-pool beside training), `scores` and `student` (evidence), `teacher` (when a strategy is told what),
-`saving`, and `callback`, which connects the teacher to an algorithm.
+Read from the bottom up: `envs` (the environments that play tasks and what the policy sees there),
+`critic`, `pool_values` and `scores` (evidence), `evaluation`, `teacher` (which evidence a strategy
+receives, and when), `saving`, `callback` (connects the teacher to an algorithm) and `recorder`
+(records evaluations).
 """
 
 try:

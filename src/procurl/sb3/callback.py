@@ -1,4 +1,4 @@
-"""A curriculum for any algorithm of Stable-Baselines3, as a callback."""
+"""A curriculum for any Stable-Baselines3 algorithm, as a callback."""
 
 from os import PathLike
 from pathlib import Path
@@ -30,35 +30,34 @@ from procurl.strategies.strategy import Strategy
 
 
 class CurriculumCallback(BaseCallback):
-    """Lets a strategy choose the tasks that an algorithm trains on.
+    """Choose the tasks that an algorithm trains on.
 
     >>> from procurl import TaskEnv, TaskPool, make_strategy
     >>> env = TaskEnv(MyEnv(), TaskPool(contexts))  # doctest: +SKIP
     >>> callback = CurriculumCallback(make_strategy("procurl-val", beta=20))
     >>> PPO("MlpPolicy", env).learn(1_000_000, callback=callback)  # doctest: +SKIP
 
-    After each policy update the strategy is told what it needs to know, and each environment gets
-    the ids of the tasks that it plays until the next one. The episodes that train are never touched
-    from outside.
+    After each policy update the strategy receives its evidence, and each environment receives the
+    ids of the tasks to play until the next update. Training episodes are never interrupted.
 
     Args:
         strategy: from `make_strategy`, or your own.
-        seed: of the teacher's random numbers; None takes the model's, or 0 if it has none.
-        value_fn: in place of the algorithm's critic: m observations, as the policy sees them, to m
-            values.
+        seed: seed of the teacher; None uses the model's, or 0 if it has none.
+        value_fn: replaces the algorithm's critic; maps m observations, as the policy sees them, to
+            m values.
         eval_env: for rollouts on the pool: an environment, a vector environment, or a function that
-            makes an environment. `TaskEnv` is put around an environment that is none; only where
-            yours has a `set_task`, hand a `TaskEnv` with it over. None builds one like that which
-            trains, if `gymnasium.make` can.
-        reset_samples: where resets are random, how many initial observations of each task the
-            critic's value is averaged over.
-        refresh_every: training steps between refreshes, at least; None is every update of an
-            on-policy algorithm, and 1,000 steps for others. The strategy's own `refresh_every`
-            holds as well.
-        tasks_per_refresh: for very large pools: ask the critic about so many tasks at a time, in
-            turn; None asks about all.
-        save_to: a folder in which the run is saved while it goes on and when it ends, see `save`.
-        save_every: training steps between that, at least.
+            makes an environment. It is wrapped in `TaskEnv` if it is not one already; if you need
+            `set_task`, pass your own `TaskEnv`. None makes a copy of the training environment, if
+            `gymnasium.make` can.
+        reset_samples: number of initial observations per task over which the critic's value is
+            averaged, for random resets.
+        refresh_every: minimum number of training steps between refreshes; None refreshes after
+            every update of an on-policy algorithm, and every 1,000 steps for others. The strategy's
+            own `refresh_every` applies as well.
+        tasks_per_refresh: for very large pools, the number of tasks valued per refresh, in
+            rotation; None values all.
+        save_to: a folder to which the run is saved during and after training, see `save`.
+        save_every: minimum number of training steps between saves.
         verbose: as for every callback.
     """
 
@@ -90,41 +89,41 @@ class CurriculumCallback(BaseCallback):
         require_whole("save_every", save_every, at_least=1)
         self.save_to = save_to
         self.save_every = save_every
-        self.model_file: Path | None = None  # the model that belongs to what was loaded
+        self.model_file: Path | None = None  # the model saved with the loaded run
         self.picks: list[Ids] | None = None  # of all episodes that ended, where a list is put here
         self._teacher: Teacher | None = None
         self._ended: list[Ended] = []  # in the rollout that is being collected
         self._rollout_step = 0
         self._saved_at = 0  # training steps at the last save
-        self._saved: Saved | None = None  # what was loaded and not yet taken up
+        self._saved: Saved | None = None  # loaded, not yet restored
 
     @property
     def teacher(self) -> Teacher:
-        """What is behind the curriculum; there from the start of `learn`."""
+        """The teacher of this run; available once `learn` has started."""
         if self._teacher is None:
-            raise RuntimeError("there is no curriculum yet: it begins when model.learn is called")
+            raise RuntimeError("there is no curriculum yet: it starts when model.learn is called")
         return self._teacher
 
     @property
     def curriculum(self) -> Curriculum:
-        """What decides; there from the start of `learn`."""
+        """The curriculum of this run; available once `learn` has started."""
         return self.teacher.curriculum
 
     @property
     def teacher_steps(self) -> int:
-        """Environment steps that rollouts on the pool have taken."""
+        """Environment steps taken by the teacher's rollouts."""
         return self.teacher.teacher_steps
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write the model and the state of the curriculum, to go on from there with `load`.
+        """Write the model and the state of the curriculum, to be resumed with `load`.
 
-        Call it after `learn`, or let `save_to` do it meanwhile, between two rollouts.
+        Call it after `learn`, or set `save_to` to save between rollouts.
         """
         self.collect()
         write_run(Path(folder), self.teacher)
 
     def load(self, folder: str | PathLike[str]) -> Self:
-        """Go on from a folder by `save`, given the same strategy and pool.
+        """Resume from a folder written by `save`, with the same strategy and pool.
 
         >>> callback = CurriculumCallback(strategy).load("runs/mine")  # doctest: +SKIP
         >>> model = PPO.load(callback.model_file, env=env)  # doctest: +SKIP
@@ -137,19 +136,19 @@ class CurriculumCallback(BaseCallback):
         return self
 
     def resume_from(self, saved: Saved) -> None:
-        """Go on from a saved state when `learn` is called."""
+        """Resume from a saved state when `learn` is called."""
         if self._teacher is not None:
-            raise RuntimeError("this callback has begun already: load into a new one")
+            raise RuntimeError("this callback has already started training: load into a new one")
         self._saved = saved
 
     def collect(self) -> None:
-        """Take over the training episodes that have ended."""
+        """Collect the training episodes that have ended."""
         tasks = self.teacher.collect()
         if self.picks is not None:
             self.picks += tasks
 
     def tell(self) -> None:
-        """Tell the strategy what is new, where due; otherwise it is told at the next rollout."""
+        """Refresh the strategy if it is due; otherwise its evidence waits for the next rollout."""
         if self.teacher.due(self.num_timesteps):
             self.teacher.refresh(self.num_timesteps)
             self._log()
@@ -158,9 +157,9 @@ class CurriculumCallback(BaseCallback):
         before, env = self._teacher, self.training_env
         if before is not None and self.num_timesteps < before.curriculum.step:
             raise ValueError(
-                f"the model begins anew at step {self.num_timesteps}, but this callback's "
+                f"the model restarts at step {self.num_timesteps}, but this callback's "
                 f"curriculum is at step {before.curriculum.step:.0f}: pass "
-                "reset_num_timesteps=False to go on, or make a new CurriculumCallback"
+                "reset_num_timesteps=False to continue, or create a new CurriculumCallback"
             )
         if self.save_to is not None:
             require_folder(Path(self.save_to))
@@ -172,18 +171,17 @@ class CurriculumCallback(BaseCallback):
             return
         if new_env:
             self.teacher.look()
-        if new_env or self.num_timesteps == 0:  # else the episodes go on where they were
+        if new_env or self.num_timesteps == 0:  # otherwise episodes continue
             self._begin_episodes(episode_seed(self.model))
 
     def _take_up(self, saved: Saved) -> None:
-        """Go on from what was saved: the curriculum, the episodes, all random numbers."""
+        """Restore a saved run: the curriculum, the episodes and the random states."""
         teacher = self.teacher
         restore_progress(saved, teacher)
         if saved.starts is None:
             teacher.look()
         if not restore_episodes(saved, teacher):
-            # Tasks for episodes that begin anew come on top: the curriculum goes on as it would
-            # have without them.
+            # Drawing tasks for the new episodes must not change the curriculum's random numbers.
             before, next_round = teacher.curriculum.state_dict(), teacher.next_round
             self._begin_episodes(saved.meta["episode_seed"])
             teacher.curriculum.load_state_dict(before)
@@ -192,9 +190,10 @@ class CurriculumCallback(BaseCallback):
         self._saved, self._saved_at = None, self.num_timesteps
 
     def _begin_episodes(self, seed: int) -> None:
-        """Begin every episode anew, on the teacher's tasks.
+        """Start a new episode in every environment, on the teacher's tasks.
 
-        The model's first reset was over before the callback came, so its observations are replaced.
+        The model resets its environments before it calls the callback, so its observations are
+        replaced.
         """
         teacher, env = self.teacher, self.training_env
         env.seed(seed)
@@ -212,7 +211,7 @@ class CurriculumCallback(BaseCallback):
         self._ended, self._rollout_step = [], 0
         if self.num_timesteps - self._saved_at >= self.save_every:
             self._save()
-        # The critic is new here: the rollout before it ended before the policy was updated.
+        # The policy has been updated since the last rollout ended, so the critic is new.
         if self.teacher.on_policy:
             self._round()
 
@@ -222,7 +221,7 @@ class CurriculumCallback(BaseCallback):
                 task = _task_of(self.locals["infos"][env])
                 self._ended.append(Ended(self._rollout_step, int(env), task))
             self._rollout_step += 1
-        # Off-policy algorithms begin a rollout at every step, or only with an episode.
+        # Off-policy algorithms start a rollout at every step, or only with an episode.
         if not self.teacher.on_policy and self.num_timesteps >= self.teacher.next_round:
             self._round()
         return True
@@ -234,7 +233,7 @@ class CurriculumCallback(BaseCallback):
             self.teacher.scores.add(scores, self._ended)
 
     def _on_training_end(self) -> None:
-        self.collect()  # the next call of `learn` may come with other environments
+        self.collect()  # the next call of `learn` may use other environments
         self._save()
 
     def _save(self) -> None:
@@ -243,7 +242,7 @@ class CurriculumCallback(BaseCallback):
             self._saved_at = self.num_timesteps
 
     def _round(self) -> None:
-        """Tell the strategy what is new, where due, and hand out the next tasks."""
+        """Refresh the strategy if it is due, and push the next tasks."""
         self.collect()
         self.tell()
         self.teacher.push(self.num_timesteps)
@@ -260,7 +259,7 @@ class CurriculumCallback(BaseCallback):
 def _task_of(info: dict[str, Any]) -> int:
     if "task" not in info:
         raise ValueError(
-            "info['task'] is missing, where TaskEnv tells which task was played: a wrapper around "
-            "it must hand its info on"
+            "info['task'] is missing, in which TaskEnv reports the task: a wrapper around TaskEnv "
+            "must pass on its info"
         )
     return int(info["task"])

@@ -1,4 +1,4 @@
-"""What an algorithm's critic says of initial observations, in large batches."""
+"""The values that an algorithm's critic gives to observations, in large batches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,22 +14,22 @@ from procurl.sb3.envs.observations import Observations, count, rows
 
 Values = NDArray[np.float64]
 ValueFunction = Callable[[Observations], Any]  # m observations to m values
-BATCH = 8_192  # observations at a time
-BATCH_NUMBERS = 2**24  # and not more numbers than this, for large images
+BATCH = 8_192  # observations per forward pass
+BATCH_NUMBERS = 2**24  # and at most this many numbers, for large images
 
 
 def critic_of(model: BaseAlgorithm) -> ValueFunction | None:
-    """The value function of an algorithm that is known; None for others.
+    """The value function of a supported algorithm; None for others.
 
-    V where the algorithm has it; else Q of what the deterministic policy does, the least of several
-    critics, or the greatest Q of a discrete action. No random numbers are drawn.
+    V if the algorithm has it. Otherwise Q of the deterministic action, the minimum over several
+    critics, or the largest Q over discrete actions. No random numbers are drawn.
     """
     policy: Any = model.policy
     if hasattr(policy, "lstm_actor"):
         return lambda seen: _numpy(_recurrent_values(policy, policy.obs_to_tensor(seen)[0]))
     if isinstance(policy, ActorCriticPolicy):
         return lambda seen: _numpy(policy.predict_values(policy.obs_to_tensor(seen)[0]))
-    if hasattr(policy, "vf_state"):  # of sbx, in JAX
+    if hasattr(policy, "vf_state"):  # sbx, in JAX
         vf: Any = policy.vf
         return lambda seen: vf.apply(policy.vf_state.params, policy.prepare_obs(seen)[0])
     if isinstance(model, SAC | TD3 | DDPG):
@@ -40,7 +40,7 @@ def critic_of(model: BaseAlgorithm) -> ValueFunction | None:
 
 
 def values_of(value_fn: ValueFunction, observations: Observations) -> Values:
-    """[m] the values of m observations, asked for in batches."""
+    """[m] the values of m observations, computed in batches."""
     total = count(observations)
     step = _batch_size(observations, total)
     parts = []
@@ -55,7 +55,7 @@ def _checked(values: Any, m: int) -> Values:
     array = _numpy(values) if isinstance(values, torch.Tensor) else np.asarray(values)
     if array.size != m:
         raise ValueError(
-            f"value_fn must give one value for each of the {m} observations that it is handed, "
+            f"value_fn must return one value for each of the {m} observations it receives, "
             f"got an array of shape {array.shape}"
         )
     return array.reshape(m).astype(np.float64)
@@ -73,7 +73,7 @@ def _numpy(values: torch.Tensor) -> NDArray[Any]:
 
 
 def _recurrent_values(policy: Any, seen: Any) -> torch.Tensor:
-    """The values at the start of an episode, where the recurrent state is zero."""
+    """The values at the start of an episode, when the recurrent state is zero."""
     lstm = policy.lstm_critic if policy.lstm_critic is not None else policy.lstm_actor
     m = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)
     zeros = torch.zeros(lstm.num_layers, m, lstm.hidden_size, device=policy.device)
@@ -83,6 +83,6 @@ def _recurrent_values(policy: Any, seen: Any) -> torch.Tensor:
 
 
 def _action_values(policy: Any, seen: Any) -> torch.Tensor:
-    """The least of the critics' Q for what the deterministic policy does."""
+    """The minimum over the critics of Q for the deterministic action."""
     actions = policy._predict(seen, deterministic=True)
     return torch.cat(policy.critic(seen, actions), dim=1).min(dim=1).values

@@ -1,4 +1,4 @@
-"""How well a policy does on every task of a pool, each weighing the same."""
+"""The performance of a policy on every task of a pool."""
 
 from typing import Any, NamedTuple
 
@@ -23,16 +23,16 @@ from procurl.tasks.pool import TaskPool
 
 
 class PoolEvaluation(NamedTuple):
-    """What a policy achieves on m tasks."""
+    """The results of a policy on m tasks."""
 
     tasks: NDArray[np.int64]  # [m] ids
-    returns: NDArray[np.float64]  # [m] undiscounted, the mean over the task's episodes
-    success: NDArray[np.float64]  # [m] share of episodes, NaN where the environment does not say
-    steps: int  # of the environments, in all episodes together
+    returns: NDArray[np.float64]  # [m] undiscounted, mean over the task's episodes
+    success: NDArray[np.float64]  # [m] share of episodes, NaN if the environment does not report it
+    steps: int  # environment steps in all episodes
 
     @property
     def performance(self) -> float:
-        """The mean return, every task weighing the same."""
+        """The mean return, with equal weight for every task."""
         return float(self.returns.mean())
 
 
@@ -46,26 +46,26 @@ def evaluate_pool(
     tasks: Any = None,
     seed: int = 0,
 ) -> PoolEvaluation:
-    """Play every task of `pool` with the model's policy, many environments at a time.
+    """Play every task of `pool` with the model's policy.
 
     Args:
-        model: of Stable-Baselines3, or of a package like it.
+        model: a model of Stable-Baselines3 or a compatible package.
         env: an environment, a vector environment of `TaskEnv`s, or a function that makes an
-            environment, which is called several times; never the one that the model trains in.
-            `TaskEnv` is put around an environment that is none.
+            environment, which is called several times. It is wrapped in `TaskEnv` if it is not one
+            already. It must not be the model's training environment.
         pool: the tasks.
-        episodes: per task.
-        deterministic: whether the policy does its likeliest.
+        episodes: episodes per task.
+        deterministic: whether the policy acts deterministically.
         tasks: ids [m] of the tasks to play; None plays all.
-        seed: of the environments.
+        seed: seed of the environments.
     """
     require_whole("episodes", episodes, at_least=1)
     training = model.get_env()
     played_in = seen_alike(with_tasks(env, pool, "env"), training)
     if share_environments(played_in, training):
         raise ValueError(
-            "env must be another environment than the model's: "
-            "evaluations would break off the training episodes"
+            "env must not be the model's training environment: "
+            "evaluations would interrupt the training episodes"
         )
     require_same_spaces(played_in, model, "env")
     workers = Workers(played_in)
@@ -84,7 +84,7 @@ def evaluate(
     tasks: Any = None,
     seed: int = 0,
 ) -> PoolEvaluation:
-    """`evaluate_pool` in environments that were checked before."""
+    """`evaluate_pool` in environments that are already checked."""
     n = len(workers.pool)
     ids = np.arange(n) if tasks is None else np.asarray(tasks)
     if ids.ndim != 1 or not ids.size or not np.isin(ids, np.arange(n)).all():
@@ -99,7 +99,7 @@ def evaluate(
 
 
 def with_tasks(env: Given, pool: TaskPool, argument: str = "eval_env") -> VecEnv:
-    """What a user hands over for evaluations as a vector environment that plays tasks of `pool`."""
+    """A vector environment that plays tasks of `pool`, from what a user passed."""
     if isinstance(env, VecEnv):
         return env
     if isinstance(env, gymnasium.Env):

@@ -1,4 +1,4 @@
-"""What a teacher learns about the student: its critic's values and its rollouts on the pool."""
+"""Evidence about the student: its critic's values and its rollouts on the pool."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,14 +23,14 @@ from procurl.success import RolloutPlan
 
 @dataclass
 class PoolValues:
-    """The critic's values of all n tasks at their start.
+    """The critic's values of the first observations of all n tasks.
 
     Args:
-        value_fn: m observations, as the policy sees them, to m values.
+        value_fn: maps m observations, as the policy sees them, to m values.
         n: tasks in the pool.
-        reset_samples: k, how many initial observations of each task are averaged over.
-        tasks_per_refresh: after the first time, only as many tasks are asked about at a time, in
-            turn; None asks about all.
+        reset_samples: k, initial observations per task over which the value is averaged.
+        tasks_per_refresh: number of tasks valued per refresh after the first, in rotation; None
+            values all.
     """
 
     value_fn: ValueFunction
@@ -40,10 +40,10 @@ class PoolValues:
     values: Values | None = None  # [n] the latest, None before the first refresh
     next_task: int = 0  # where the next slice begins
     starts: Observations | None = field(default=None, repr=False)  # [n·k], task by task
-    kept_in: Path | None = None  # the folder in which `starts` were saved
+    kept_in: Path | None = None  # the folder to which `starts` were saved
 
     def look(self, env: VecEnv, must_differ: bool) -> None:
-        """See every task's start in the environments of `env`, whose episodes are broken off."""
+        """Record the first observation of every task in `env`; ends its current episodes."""
         if must_differ:
             require_differences(env, self.n)
         tasks = np.repeat(np.arange(self.n), self.reset_samples)
@@ -51,13 +51,13 @@ class PoolValues:
 
     @property
     def observations(self) -> Observations:
-        """[n·k] what the environments show at the start of the tasks, task by task."""
+        """[n·k] the first observations of the tasks, task by task."""
         if self.starts is None:
-            raise RuntimeError("nobody has looked at the pool yet")
+            raise RuntimeError("the first observations have not been recorded: call look first")
         return self.starts
 
     def refresh(self, env: VecEnv) -> Values:
-        """[n] the values of the tasks, as the wrappers of `env` show them now."""
+        """[n] the values of the tasks, seen through the wrappers of `env` as they are now."""
         start, stop = 0, self.n
         if self.values is None:
             self.values = np.zeros(self.n)
@@ -90,20 +90,18 @@ def roll_out(
 
 
 def _measured(episodes: Outcomes, tasks: Ids, measure: str) -> NDArray[np.float64]:
-    """[m] what the strategy goes by, `return` or `success`; raises where an episode has none."""
+    """[m] the return or success of each episode; raises if one is missing or not finite."""
     if measure == "return":
         lost = np.flatnonzero(~np.isfinite(episodes.returns))
         if lost.size:
             raise ValueError(
                 f"eval_env: the return of task {tasks[lost[0]]} is not finite, got "
-                f"{episodes.returns[lost[0]]}: the environment gave a reward that is not finite, "
-                "and the strategy has nothing to go by"
+                f"{episodes.returns[lost[0]]}: make sure that all rewards are finite"
             )
         return episodes.returns
     if np.isnan(episodes.success).any():
         raise ValueError(
-            "eval_env: info['is_success'] is missing at the end of an episode; the strategy goes "
-            "by success rates (measure='success'), so the environment has to tell, or use "
-            "measure='return'"
+            "eval_env: info['is_success'] is missing at the end of an episode. The strategy needs "
+            "it for success rates (measure='success'): report it, or use measure='return'"
         )
     return episodes.success

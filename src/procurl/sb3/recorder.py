@@ -1,4 +1,4 @@
-"""What a run of Stable-Baselines3 records: the same as every engine, a user's own runs included."""
+"""Record the evaluations of a Stable-Baselines3 run, as every engine does."""
 
 import time
 from collections.abc import Sequence
@@ -22,30 +22,30 @@ from procurl.sb3.teacher import Teacher, second_workers
 
 
 class PoolRecorder(BaseCallback):
-    """Plays the whole pool every so often and records it for `procurl export` and `procurl report`.
+    """Evaluate the model on the pool at intervals, for `procurl export` and `procurl report`.
 
     >>> curriculum = CurriculumCallback(strategy)  # doctest: +SKIP
     >>> recorder = PoolRecorder(curriculum, "results/mine", eval_env=MyEnv)  # doctest: +SKIP
     >>> model.learn(1_000_000, callback=[curriculum, recorder])  # doctest: +SKIP
 
-    A folder takes the runs of many strategies and seeds, one after the other; all must have the
-    same pool, training steps and algorithm. A run's seed is the curriculum's; where neither that
-    nor the model has one, the smallest of which the folder has no finished run.
+    A folder can hold the runs of many strategies and seeds; all must have the same pool, training
+    steps and algorithm. The seed of a run is the curriculum's. If neither the curriculum nor the
+    model has one, it is the smallest seed without a finished run in the folder.
 
     Args:
-        curriculum: chooses the tasks of the run, and stands before the recorder in the list of
+        curriculum: chooses the tasks of the run; comes before the recorder in the list of
             callbacks.
         out: the folder.
         eval_env: an environment, a vector environment, or a function that makes an environment; not
-            the one that trains.
+            the training environment.
         env: name of the environment in tables.
-        label: of the strategy in tables, as `procurl-val` or `procurl-val:beta=10`.
+        label: name of the strategy in tables, such as `procurl-val` or `procurl-val:beta=10`.
         every: training steps between evaluations.
         tasks: ids of the tasks that evaluations play; None plays all.
-        episodes: per task.
-        deterministic: whether the policy does its likeliest.
-        overwrite: whether a run that begins anew may replace a finished one of its label and seed,
-            which is refused otherwise.
+        episodes: episodes per task.
+        deterministic: whether the policy acts deterministically.
+        overwrite: whether a new run may replace a finished one with the same label and seed;
+            otherwise this raises.
         verbose: as for every callback.
     """
 
@@ -84,7 +84,7 @@ class PoolRecorder(BaseCallback):
         self.measured: list[Measured] = []
         self._workers: Workers | None = None
         self._store: Store | None = None
-        self._seconds = 0.0  # of training, evaluations not counted
+        self._seconds = 0.0  # of training, excluding evaluations
         self._since = 0.0
 
     def _on_training_start(self) -> None:
@@ -114,26 +114,26 @@ class PoolRecorder(BaseCallback):
             return self.curriculum.teacher
         except RuntimeError as error:
             raise RuntimeError(
-                "the recorder's curriculum has not begun, so that there is nothing to record: put "
-                "the recorder behind the curriculum in the list, callback=[curriculum, recorder]"
+                "the recorder's curriculum has not started: put the recorder after the curriculum "
+                "in the list, callback=[curriculum, recorder]"
             ) from error
 
     def _begin_anew(self, teacher: Teacher) -> None:
-        """Settle the seed of a run from its first step; no finished run is lost unasked."""
+        """Choose the seed of a new run; raises if it would replace a finished one unasked."""
         self.measured = []
         finished = _finished(self.out)
         if self.model.seed is None and self.curriculum.settings.seed is None:
-            # The teacher saves it, so that the run goes on under it.
+            # The teacher saves it, so that a resumed run keeps its seed.
             teacher.seed = next(s for s in count() if self.run._replace(seed=s) not in finished)
         elif self.run in finished and not self.overwrite:
             raise ValueError(
                 f"out: {self.out} holds a finished run of {self.run.label!r} with seed "
-                f"{self.run.seed}, which this one would replace: set another seed, label or "
+                f"{self.run.seed}, which this one would replace: choose another seed, label or "
                 "folder, or pass overwrite=True"
             )
 
     def _take_up(self, store: Store) -> None:
-        """Go on after what was recorded of this run; what lies ahead of it is forgotten."""
+        """Continue this run's records; delete evaluations after the current step."""
         recorded = store.detail(self.run)
         behind = [m for m in recorded if m.train_steps <= self.num_timesteps]
         if not self.measured:
@@ -145,7 +145,7 @@ class PoolRecorder(BaseCallback):
 
     @property
     def run(self) -> RunId:
-        """Under which the run is recorded."""
+        """The id under which the run is recorded."""
         seed = self.curriculum.teacher.seed
         return RunId(self.contender.strategy, self.contender.setting, seed)
 
@@ -190,7 +190,7 @@ class PoolRecorder(BaseCallback):
 
 
 def _finished(folder: Path) -> set[RunId]:
-    """The finished runs of a folder, which may not exist yet."""
+    """The finished runs in a folder, which may not exist yet."""
     if not (folder / FILE).exists():
         return set()
     with read_store(folder) as store:
@@ -204,14 +204,14 @@ def measured_of(
     seconds: float,
     test: PoolEvaluation | None = None,
 ) -> Measured:
-    """One evaluation of a run, with what teacher and student make of the tasks.
+    """One evaluation of a run, with the teacher's and the student's view of the tasks.
 
     Args:
-        callback: whose picks since the last evaluation are taken out.
-        found: on the training pool.
-        step: the training steps that it stands for.
+        callback: the run; its picks since the last evaluation are removed from it.
+        found: results on the training pool.
+        step: the nominal training steps of the evaluation.
         seconds: of training so far.
-        test: on the test pool.
+        test: results on the test pool.
     """
     curriculum = callback.curriculum
     metrics, success = curriculum.metrics(), curriculum.success()
@@ -240,7 +240,7 @@ def measured_of(
 
 
 def _taken(callback: CurriculumCallback) -> Ids:
-    """The tasks of the training episodes that ended since the last look."""
+    """The tasks of the training episodes that ended since the last call."""
     callback.collect()
     picks = np.concatenate([*(callback.picks or []), np.zeros(0, dtype=np.int64)])
     callback.picks = []

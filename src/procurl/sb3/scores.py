@@ -21,7 +21,7 @@ class EpisodeScores:
 
     Args:
         n: tasks in the pool.
-        n_envs: b, environments that train at a time.
+        n_envs: b, number of training environments.
     """
 
     def __init__(self, n: int, n_envs: int) -> None:
@@ -32,13 +32,13 @@ class EpisodeScores:
         self.open_length: NDArray[np.float64] = np.zeros(n_envs)
 
     def add(self, scores: NDArray[Any], ended: list[Ended]) -> None:
-        """Take in a rollout.
+        """Add a rollout.
 
         Args:
-            scores: [T, b] of its transitions.
-            ended: the episodes that ended in it, the earliest first.
+            scores: [T, b] scores of its transitions.
+            ended: the episodes that ended in it, earliest first.
         """
-        begun = np.zeros(scores.shape[1], dtype=np.int64)  # step after the last episode's end
+        begun = np.zeros(scores.shape[1], dtype=np.int64)  # first step of the current episode
         for step, env, task in ended:
             own = scores[begun[env] : step + 1, env]
             total = self.open_score[env] + own.sum(dtype=np.float64)
@@ -51,10 +51,10 @@ class EpisodeScores:
             self.open_length[env] += len(scores) - start
 
     def forget_played(self) -> None:
-        """Count anew, as after the strategy was told."""
+        """Reset the counts after a refresh."""
         self.played = np.zeros_like(self.played)
 
     def forget_open(self) -> None:
-        """Drop episodes that were broken off."""
+        """Drop the unfinished episodes."""
         self.open_score = np.zeros(self.n_envs)
         self.open_length = np.zeros(self.n_envs)

@@ -5,10 +5,10 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 
 def episode_seed(model: BaseAlgorithm) -> int:
-    """For the training environments: the model's own, so that a callback changes nothing in it.
+    """The seed of the training environments: the model's, as without a callback.
 
-    A model that goes on gets another one, as its random numbers were used before. Without a seed
-    NumPy decides, as elsewhere in Stable-Baselines3.
+    A model that continues training gets a different one, since the first has been used. Without a
+    seed NumPy draws one, as elsewhere in Stable-Baselines3.
     """
     if model.seed is None:
         return int(np.random.randint(2**31))  # noqa: NPY002
@@ -16,12 +16,12 @@ def episode_seed(model: BaseAlgorithm) -> int:
 
 
 def later_seed(model: BaseAlgorithm) -> int:
-    """For episodes that begin when the model goes on; draws nothing from anybody's numbers."""
+    """The seed of episodes that start after resuming; does not use any shared generator."""
     if model.seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     return seed_of(model.seed, model.num_timesteps)
 
 
 def seed_of(*numbers: int) -> int:
-    """A seed that these numbers decide."""
+    """A seed derived from `numbers`."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])

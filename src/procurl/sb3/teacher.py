@@ -1,4 +1,4 @@
-"""The teacher of a run: what a curriculum is told of a student in Stable-Baselines3, and when."""
+"""The teacher of a run: which evidence the curriculum receives, and when."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,12 +29,12 @@ from procurl.sb3.scores import EpisodeScores
 from procurl.sb3.seeds import seed_of
 from procurl.strategies.strategy import Strategy
 
-OFF_POLICY_INTERVAL = 1_000  # training steps between rounds, where every step is an update
+OFF_POLICY_INTERVAL = 1_000  # training steps between rounds, if every step is an update
 
 
 @dataclass(frozen=True)
 class TeacherSettings:
-    """What a user may set; see `CurriculumCallback` for what each does."""
+    """The settings of a teacher; `CurriculumCallback` describes them."""
 
     strategy: Strategy
     seed: int | None = None
@@ -45,10 +45,10 @@ class TeacherSettings:
     tasks_per_refresh: int | None = None
 
     def check(self) -> None:
-        """Raise on a setting of the wrong kind or out of range."""
+        """Raise on a setting of the wrong type or out of range."""
         if not isinstance(self.strategy, Strategy):
             raise TypeError(
-                f"strategy must be a Strategy, as of make_strategy, got {self.strategy!r}"
+                f"strategy must be a Strategy, as from make_strategy, got {self.strategy!r}"
             )
         self.strategy.check()
         if self.seed is not None:
@@ -64,13 +64,13 @@ class TeacherSettings:
 class Teacher:
     """A curriculum over the tasks that a model's environments play.
 
-    Making one finds out what the model and its environments offer, and refuses what cannot work.
+    The constructor checks that the model and its environments provide what the strategy needs.
 
     Args:
-        settings: the user's.
+        settings: the user's settings.
         model: the student.
-        env: its environments.
-        before: of the same run in other environments, whose curriculum goes on.
+        env: its training environments.
+        before: the teacher of the same run in other environments, whose curriculum continues.
     """
 
     def __init__(
@@ -95,10 +95,10 @@ class Teacher:
         self.scores = self._episode_scores(n) if "score" in self.strategy.uses else None
         self.plan = self.strategy.rollout_plan()
         self.eval_workers = None if self.plan is None else self._workers_for_rollouts()
-        self.teacher_steps: int = before.teacher_steps if before else 0  # that rollouts have taken
+        self.teacher_steps: int = before.teacher_steps if before else 0  # taken by rollouts
         self.refreshed_at: int = before.refreshed_at if before else 0  # training steps
         self.next_round = 0  # training steps at which tasks are pushed again
-        # Of episodes that the strategy has not been told of: their tasks and returns.
+        # Tasks and returns of episodes since the last refresh.
         self.tasks: list[Ids] = before.tasks if before else []
         self.returns: list[NDArray[np.float64]] = before.returns if before else []
         if before is not None and self.scores is not None and before.scores is not None:
@@ -106,16 +106,16 @@ class Teacher:
 
     @property
     def on_policy(self) -> bool:
-        """Whether the model collects rollouts of a fixed length between its updates."""
+        """Whether the model collects rollouts of a fixed length between updates."""
         return isinstance(self.model, OnPolicyAlgorithm)
 
     def look(self) -> None:
-        """See how every task begins, where the critic is asked about it; breaks episodes."""
+        """Record the first observation of every task if the critic needs it; ends all episodes."""
         if self.values is not None:
             self.values.look(self.workers.env, "values" in self.strategy.needs)
 
     def collect(self) -> list[Ids]:
-        """Take over the training episodes that have ended; their tasks."""
+        """Collect the training episodes that have ended; returns their tasks."""
         found = self.workers.collect()
         if {"wins", "losses", "played"} & set(self.strategy.uses):
             self.tasks += [played.tasks for played in found]
@@ -123,7 +123,7 @@ class Teacher:
         return [played.tasks for played in found]
 
     def push(self, step: int) -> None:
-        """Hand out as many tasks as may begin until the next round; what was left is dropped."""
+        """Push enough tasks for all episodes until the next round; unused ones are dropped."""
         b = self.workers.n_envs
         if self.on_policy:
             steps = self.model.n_steps  # type: ignore[attr-defined]
@@ -134,7 +134,7 @@ class Teacher:
         self.workers.push(self.curriculum.next(b * (steps + 1)).reshape(b, steps + 1))
 
     def due(self, step: int) -> bool:
-        """Whether the strategy is to be told what is new: after an update, once at a step."""
+        """Whether to refresh now: after a policy update, at most once per step."""
         if not self.strategy.uses or getattr(self.model, "_n_updates", 1) == 0:
             return False
         waited = step - self.refreshed_at >= (self.settings.refresh_every or 1)
@@ -142,7 +142,7 @@ class Teacher:
         return waited and bool(due)
 
     def refresh(self, step: int) -> None:
-        """New evidence for the strategy, from the critic, rollouts and training episodes."""
+        """Pass new evidence to the strategy: critic values, rollouts and training episodes."""
         fields: dict[str, Any] = {}
         if self.values is not None:
             fields["values"] = self.values.refresh(self.workers.env)
@@ -160,7 +160,7 @@ class Teacher:
             self.scores.forget_played()
 
     def _training_evidence(self, values: Any) -> dict[str, Any]:
-        """What the training episodes since the last refresh have shown."""
+        """Evidence from the training episodes since the last refresh."""
         n = len(self.curriculum.pool)
         tasks = np.concatenate([*self.tasks, np.zeros(0, dtype=np.int64)])
         returns = np.concatenate([*self.returns, np.zeros(0)])
@@ -180,16 +180,16 @@ class Teacher:
             if "values" not in self.strategy.needs:
                 return None
             raise ValueError(
-                f"no critic is known for {type(self.model).__name__}, and the strategy goes by it: "
-                "hand one over as value_fn (observations in, values out), or take a strategy that "
-                "needs none, such as procurl-env or procurl-out"
+                f"the strategy needs a critic, and {type(self.model).__name__} is not an algorithm "
+                "whose critic procurl can read: pass value_fn (observations in, values out), or "
+                "use a strategy without a critic, such as procurl-env or procurl-out"
             )
-        view_of(self.workers.env)  # raises where a wrapper is not known
+        view_of(self.workers.env)  # raises on an unknown wrapper
         settings = self.settings
         return PoolValues(value_fn, n, settings.reset_samples, settings.tasks_per_refresh)
 
     def _critic(self) -> ValueFunction | None:
-        """The model's own, in the rewards of the environments."""
+        """The model's critic, on the reward scale of the environments."""
         critic, env = critic_of(self.model), self.workers.env
         if critic is None:
             return None
@@ -198,8 +198,8 @@ class Teacher:
     def _episode_scores(self, n: int) -> EpisodeScores:
         if not hasattr(self.model, "rollout_buffer"):
             raise ValueError(
-                f"{type(self.strategy).__name__} goes by the advantages in a rollout buffer, and "
-                f"{type(self.model).__name__} has none: take an on-policy algorithm, such as PPO "
+                f"{type(self.strategy).__name__} needs the advantages in a rollout buffer, and "
+                f"{type(self.model).__name__} has none: use an on-policy algorithm, such as PPO "
                 "or A2C, or another strategy"
             )
         return EpisodeScores(n, self.workers.n_envs)
@@ -211,11 +211,11 @@ class Teacher:
 
 
 def second_workers(env: VecEnv, training: Workers) -> Workers:
-    """`env` for rollouts or evaluations beside training; raises where it does not fit."""
+    """`env` for rollouts or evaluations during training; raises if it does not fit."""
     if share_environments(env, training.env):
         raise ValueError(
-            "eval_env must be another environment than the model's: "
-            "its training episodes would be broken off"
+            "eval_env must not be the model's training environment: "
+            "rollouts would interrupt the training episodes"
         )
     require_same_spaces(env, training.env)
     workers = Workers(env, "eval_env")

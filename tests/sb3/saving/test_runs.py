@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_training(inside, tmp_
     folder = tmp_path / "file" / inside
     model = new_model(walk_env())
     callback = CurriculumCallback(make_strategy("iid"), save_to=folder)
-    refused = f"save_to must be a folder that can be written to, got '{folder}', in which the run"
+    refused = f"save_to must be a writable folder, got '{folder}': "
     with pytest.raises(ValueError, match=refused):
         model.learn(64, callback=callback)
     assert model.num_timesteps == 0
@@ -257,13 +257,15 @@ def test_another_model_pool_or_strategy_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="saved with strategy.beta = 20"):
         taken_up(make_strategy("procurl-val", beta=10), point_masses())
-    with pytest.raises(ValueError, match="saved at step 256, the model is at step 0: load .*zip"):
+    with pytest.raises(
+        ValueError, match="saved at step 256, but the model is at step 0: load .*zip"
+    ):
         taken_up(strategy, None, new_model(point_masses()))
     other = TaskPool(POOL.contexts[:5], names=POOL.names)
     env = TaskEnv(gymnasium.make("procurl/PointMass-s-v0"), other)
     with pytest.raises(ValueError, match="saved with pool.tasks = 12, this one has 5"):
         taken_up(strategy, env)
-    with pytest.raises(RuntimeError, match="this callback has begun already"):
+    with pytest.raises(RuntimeError, match="this callback has already started"):
         callback.load(tmp_path)
 
 
@@ -290,5 +292,5 @@ def test_a_damaged_or_missing_model_is_refused(tmp_path):
         with pytest.raises(ValueError, match=f"{path.name}: the model is truncated or altered"):
             CurriculumCallback(make_strategy("iid")).load(tmp_path)
     path.unlink()
-    with pytest.raises(ValueError, match=f"{path.name}: the model that belongs to .* is missing"):
+    with pytest.raises(ValueError, match=f"{path.name} is missing: it is the model that"):
         CurriculumCallback(make_strategy("iid")).load(tmp_path)

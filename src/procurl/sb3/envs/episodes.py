@@ -11,27 +11,27 @@ from stable_baselines3.common.vec_env import VecEnv
 from procurl.envs.adapters.task_env import Played
 from procurl.sb3.envs.workers import Ids, Workers
 
-COLLECT_EVERY = 10_000  # steps, well before an environment forgets its oldest episodes
+COLLECT_EVERY = 10_000  # steps, before an environment drops its oldest episodes
 
 
 class Outcomes(NamedTuple):
-    """What came of m episodes."""
+    """The outcomes of m episodes."""
 
-    returns: NDArray[np.float64]  # [m] undiscounted, as the environment rewards
-    success: NDArray[np.float64]  # [m] 1 or 0, NaN where the environment does not say
-    steps: int  # that they took together
+    returns: NDArray[np.float64]  # [m] undiscounted, in the environment's rewards
+    success: NDArray[np.float64]  # [m] 1 or 0, NaN if the environment does not report it
+    steps: int  # environment steps in total
 
 
 def play(model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed: int) -> Outcomes:
-    """One episode of the model's policy on each of `tasks` [m], which may repeat.
+    """Play one episode of the model's policy on each of `tasks` [m], which may repeat.
 
     Args:
-        model: with `predict`, as of Stable-Baselines3.
-        workers: plays them; an environment that has finished its share goes on meanwhile, and that
-            counts for nothing.
+        model: has `predict`, as in Stable-Baselines3.
+        workers: play the episodes; an environment that has finished its share keeps stepping, and
+            those steps are ignored.
         tasks: ids of the pool.
-        deterministic: whether the policy does its likeliest.
-        seed: of the environments.
+        deterministic: whether the policy acts deterministically.
+        seed: seed of the environments.
     """
     env = workers.env
     share = workers.deal(tasks)
@@ -54,7 +54,7 @@ def play(model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed:
 
 
 def _in_order(collected: list[list[Played]], share: NDArray[np.int64], m: int) -> Outcomes:
-    """The episodes that were asked for, in the order of the tasks."""
+    """The requested episodes, in the order of the tasks."""
     returns, success, steps = np.zeros(m), np.full(m, np.nan), 0
     for i, (own, parts) in enumerate(zip(share, zip(*collected, strict=True), strict=True)):
         returns[i :: len(share)] = np.concatenate([part.returns for part in parts])[:own]
@@ -64,7 +64,7 @@ def _in_order(collected: list[list[Played]], share: NDArray[np.int64], m: int) -
 
 
 class _Acting:
-    """A model's policy with its recurrent state and its action masks, where it has them."""
+    """A model's policy with its recurrent state and action masks, if it has them."""
 
     def __init__(self, model: Any, env: VecEnv, deterministic: bool) -> None:
         self._model = model

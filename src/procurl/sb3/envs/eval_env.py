@@ -1,4 +1,4 @@
-"""A second environment beside the one that trains, in which the policy sees the same."""
+"""A second environment for rollouts and evaluations, with the same observations as training."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,16 +20,16 @@ from stable_baselines3.common.vec_env import (
 from procurl.sb3.envs.observations import UNCHANGED, channels_order, require_known, wrappers_of
 
 Given = gymnasium.Env[Any, Any] | VecEnv | Callable[[], gymnasium.Env[Any, Any]]
-COPIES = 16  # environments side by side, where we may make as many as we like
+COPIES = 16  # environments side by side, if a function makes them
 
 
 def vec_env_of(given: Given, argument: str = "eval_env") -> VecEnv:
-    """What a user hands over for evaluations as a vector environment.
+    """A vector environment for evaluations, from what a user passed.
 
     Args:
         given: a vector environment, one environment, or a function that makes one, which is called
             several times.
-        argument: what to call it in errors.
+        argument: its name in error messages.
     """
     if isinstance(given, VecEnv):
         return given
@@ -50,13 +50,13 @@ def built_again(env: VecEnv) -> VecEnv:
     if not in_processes or env.get_attr("spec_travels", indices=0)[0]:
         spec = env.get_attr("spec", indices=0)[0]
     if spec is None:
-        raise ValueError(_REBUILD + "it was not made by gymnasium.make. " + _HAND_OVER)
+        raise ValueError(_REBUILD + "it was not made by gymnasium.make. " + _PASS_ONE)
     own = tuple(w for w in spec.additional_wrappers if w.name != Monitor.class_name())
     for wrapper in own:
         if wrapper.kwargs is None:
             raise ValueError(
                 f"{_REBUILD}the wrapper {wrapper.name} does not record its arguments "
-                f"(gymnasium.utils.RecordConstructorArgs). {_HAND_OVER}"
+                f"(gymnasium.utils.RecordConstructorArgs). {_PASS_ONE}"
             )
     plain = replace(spec, additional_wrappers=own)
     return DummyVecEnv([lambda: gymnasium.make(plain, disable_env_checker=True)] * COPIES)
@@ -65,8 +65,8 @@ def built_again(env: VecEnv) -> VecEnv:
 def seen_alike(env: VecEnv, training: VecEnv | None) -> VecEnv:
     """`env` in the vector wrappers of `training`, so that its observations look the same.
 
-    A vector environment whose wrappers change observations already stays as it is, but for its
-    statistics, which become those of `training` and are not updated any more.
+    A vector environment whose own wrappers already change observations is returned as it is, except
+    that its statistics become those of `training` and are no longer updated.
     """
     if any(type(wrapper) not in UNCHANGED for wrapper in wrappers_of(env)):
         for wrapper in wrappers_of(env):
@@ -88,7 +88,7 @@ def share_environments(one: VecEnv, other: VecEnv | None) -> bool:
 
 
 def _environments(env: VecEnv) -> set[int]:
-    """Ids of the innermost environments, or of the vector environment if they are elsewhere."""
+    """Ids of the innermost environments, or of the vector environment around subprocesses."""
     inside = env.unwrapped
     if isinstance(inside, DummyVecEnv):
         return {id(own.unwrapped) for own in inside.envs}
@@ -96,28 +96,28 @@ def _environments(env: VecEnv) -> set[int]:
 
 
 def require_same_spaces(env: VecEnv, training: Any, argument: str = "eval_env") -> None:
-    """Raise where a policy trained in `training` could not act in `env`.
+    """Raise if a policy trained in `training` cannot act in `env`.
 
     Args:
-        env: for evaluations.
+        env: the environment for evaluations.
         training: the model or its environment.
-        argument: what to call `env` in errors.
+        argument: the name of `env` in error messages.
     """
     for name in ("observation_space", "action_space"):
         ours, theirs = getattr(training, name), getattr(env, name)
         if ours != theirs:
-            raise ValueError(f"{argument} must have the {name} of the model, {ours}, got {theirs}")
+            raise ValueError(f"{argument} must have the model's {name}, {ours}, got {theirs}")
 
 
 _REBUILD = (
-    "the strategy plays rollouts on the whole pool, which must not disturb the training episodes, "
-    "and env cannot be built a second time: "
+    "the strategy plays rollouts on the whole pool in a second environment, and env cannot be "
+    "copied: "
 )
-_HAND_OVER = "Hand another one over: CurriculumCallback(…, eval_env=lambda: TaskEnv(MyEnv(), pool))"
+_PASS_ONE = "Pass one: CurriculumCallback(…, eval_env=lambda: TaskEnv(MyEnv(), pool))"
 
 
 def _dressed(env: VecEnv, wrapper: VecEnvWrapper) -> VecEnv:
-    """`env` with a wrapper like that, if it changes what is seen."""
+    """`env` in a wrapper like `wrapper`, if that changes observations."""
     if isinstance(wrapper, VecNormalize):
         like = VecNormalize(
             env,
@@ -128,7 +128,7 @@ def _dressed(env: VecEnv, wrapper: VecEnvWrapper) -> VecEnv:
             epsilon=wrapper.epsilon,
             norm_obs_keys=wrapper.norm_obs_keys,
         )
-        # The same object, which training goes on to update.
+        # The same object, which training keeps updating.
         like.obs_rms = wrapper.obs_rms
         return like
     if isinstance(wrapper, VecTransposeImage):

@@ -15,7 +15,7 @@ PARTS = ("mean", "var", "count")
 
 
 def saved_statistics(env: VecEnv) -> Arrays:
-    """Those of every `VecNormalize` around `env`."""
+    """The statistics of every `VecNormalize` around `env`."""
     return {
         f"{name}/{part}": np.array(getattr(running, part))
         for name, running in _running(env).items()
@@ -24,13 +24,13 @@ def saved_statistics(env: VecEnv) -> Arrays:
 
 
 def restore_statistics(env: VecEnv, saved: Arrays) -> None:
-    """Put back what `saved_statistics` gave; raises where `env` is wrapped in another way."""
+    """Restore the result of `saved_statistics`; raises if `env` is wrapped differently."""
     running = _running(env)
     expected = {f"{name}/{part}" for name in running for part in PARTS}
     if expected != saved.keys():
         raise ValueError(
             f"the run was saved with statistics of VecNormalize {sorted(saved)}, env has "
-            f"{sorted(expected)}: wrap it as it was"
+            f"{sorted(expected)}: wrap env as in the saved run"
         )
     for name, own in running.items():
         own.mean, own.var = saved[f"{name}/mean"], saved[f"{name}/var"]
@@ -38,7 +38,7 @@ def restore_statistics(env: VecEnv, saved: Arrays) -> None:
 
 
 def reward_scale(env: VecEnv) -> float:
-    """By how much `VecNormalize` divides rewards now; 1 where nothing does."""
+    """The factor by which `VecNormalize` currently divides rewards; 1 without it."""
     return math.prod(
         math.sqrt(float(wrapper.ret_rms.var) + wrapper.epsilon)
         for wrapper in wrappers_of(env)
@@ -47,7 +47,7 @@ def reward_scale(env: VecEnv) -> float:
 
 
 def _running(env: VecEnv) -> dict[str, RunningMeanStd]:
-    """By name, in the order of the wrappers."""
+    """The running statistics by name, in the order of the wrappers."""
     found: dict[str, RunningMeanStd] = {}
     for i, wrapper in enumerate(wrappers_of(env)):
         if not isinstance(wrapper, VecNormalize):

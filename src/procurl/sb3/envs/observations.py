@@ -1,8 +1,7 @@
-"""What the policy gets to see at the start of every task.
+"""What the policy sees at the start of every task.
 
-Observations are looked at once, as the environments give them; what vector wrappers make of them,
-such as the statistics of `VecNormalize`, which change while training goes on, is applied anew each
-time.
+The raw observations of the environments are recorded once. Vector wrappers such as `VecNormalize`,
+whose statistics change during training, are applied each time they are used.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,15 +24,15 @@ from stable_baselines3.common.vec_env.stacked_observations import StackedObserva
 
 from procurl.sb3.envs.workers import Ids
 
-Observations = NDArray[Any] | dict[str, NDArray[Any]]  # m of them, in each entry of a dict
+Observations = NDArray[Any] | dict[str, NDArray[Any]]  # m, also in each entry of a dict
 View = Callable[[Observations], Observations]
 
-UNCHANGED = (VecMonitor, VecCheckNan, VecVideoRecorder)  # these leave observations alone
+UNCHANGED = (VecMonitor, VecCheckNan, VecVideoRecorder)  # do not change observations
 PROBE_SEED = 1
 
 
 def wrappers_of(env: VecEnv) -> list[VecEnvWrapper]:
-    """The vector wrappers around the environments, the innermost first."""
+    """The vector wrappers around the environments, innermost first."""
     found: list[VecEnvWrapper] = []
     while isinstance(env, VecEnvWrapper):
         found.append(env)
@@ -42,7 +41,7 @@ def wrappers_of(env: VecEnv) -> list[VecEnvWrapper]:
 
 
 def view_of(env: VecEnv) -> View:
-    """What the wrappers of `env` make of m initial observations; none of them is changed by it."""
+    """A function that applies the wrappers of `env` to observations and changes none of them."""
     steps = [_step_of(wrapper) for wrapper in wrappers_of(env)]
 
     def seen(observations: Observations) -> Observations:
@@ -54,19 +53,19 @@ def view_of(env: VecEnv) -> View:
 
 
 def require_known(wrapper: VecEnvWrapper) -> None:
-    """Raise unless we know what a vector wrapper does to observations."""
+    """Raise unless the effect of a vector wrapper on observations is known."""
     known = (VecNormalize, VecTransposeImage, VecExtractDictObs, VecFrameStack, *UNCHANGED)
-    # Exactly these: a class derived from one may do something else.
+    # Exact types only: a subclass may behave differently.
     if type(wrapper) not in known:
         raise ValueError(
-            f"env has the vector wrapper {type(wrapper).__name__}, and what it does to "
-            "observations is not known: the critic would be asked about something that the policy "
-            "never sees. Put it as a Gymnasium wrapper around each environment instead"
+            f"env has the vector wrapper {type(wrapper).__name__}, whose effect on observations is "
+            "unknown, so the critic might receive something that the policy never sees. Use a "
+            "Gymnasium wrapper around each environment instead"
         )
 
 
 def first_observations(env: VecEnv, tasks: Ids) -> Observations:
-    """What the environments themselves show at the start of `tasks` [m]. Breaks their episodes."""
+    """The raw first observations of `tasks` [m]; ends the current episodes."""
     base, b = env.unwrapped, env.num_envs
     rounds = -(-len(tasks) // b)
     seen = []
@@ -77,9 +76,9 @@ def first_observations(env: VecEnv, tasks: Ids) -> Observations:
 
 
 def require_differences(env: VecEnv, n: int) -> None:
-    """Raise where all n tasks look alike at their start, chance aside. Breaks episodes.
+    """Raise if all n tasks have the same first observation under one seed; ends an episode.
 
-    One environment shows tasks with the same seed until two of them differ.
+    One environment is reset to one task after another until two observations differ.
     """
     seen = view_of(env)
     first = None
@@ -93,27 +92,27 @@ def require_differences(env: VecEnv, n: int) -> None:
     if n > 1:
         raise ValueError(
             f"all {n} tasks look alike to the critic: their initial observations are the same, so "
-            "its values cannot tell them apart. Put what makes the task into the observation, or "
-            "take a strategy that does not go by the critic, such as procurl-env or procurl-out"
+            "its values cannot distinguish them. Add the task to the observation, or use a "
+            "strategy without a critic, such as procurl-env or procurl-out"
         )
 
 
 def rows(observations: Observations, which: slice) -> Observations:
-    """Some of the observations."""
+    """A slice of the observations."""
     if isinstance(observations, dict):
         return {key: part[which] for key, part in observations.items()}
     return observations[which]
 
 
 def joined(parts: Sequence[Any]) -> Observations:
-    """All observations of several batches."""
+    """The observations of several batches, concatenated."""
     if isinstance(parts[0], dict):
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     return np.concatenate(parts)
 
 
 def count(observations: Observations) -> int:
-    """How many observations there are."""
+    """The number of observations."""
     return len(
         next(iter(observations.values())) if isinstance(observations, dict) else observations
     )
@@ -133,7 +132,7 @@ def _step_of(wrapper: VecEnvWrapper) -> View:
 
 
 def _stacked(wrapper: VecFrameStack, observations: Observations) -> Observations:
-    """The observations on top of a stack that is empty otherwise, as after a reset."""
+    """The observations on an otherwise empty stack, as after a reset."""
     stack = wrapper.stacked_obs
     inside: Any = wrapper.venv.observation_space
     fresh: Any = StackedObservations(
@@ -144,7 +143,7 @@ def _stacked(wrapper: VecFrameStack, observations: Observations) -> Observations
 
 
 def channels_order(stack: Any) -> Any:
-    """The argument that a stack of frames was made with, as far as it matters."""
+    """The `channels_order` argument that gives an equivalent stack of frames."""
     if hasattr(stack, "sub_stacked_observations"):
         return {key: channels_order(part) for key, part in stack.sub_stacked_observations.items()}
     return "first" if stack.channels_first else "last"

@@ -1,4 +1,4 @@
-"""The environments that play tasks of a pool: which tasks they play next, what came of them."""
+"""The environments that play tasks of a pool: push the next tasks, collect the outcomes."""
 
 from typing import Any
 
@@ -17,27 +17,26 @@ class Workers:
     """The b environments of a vector environment, each a `TaskEnv` over the same pool.
 
     Args:
-        env: of Stable-Baselines3, in this process or in others.
-        argument: what to call it in errors.
+        env: a Stable-Baselines3 vector environment, in this process or in subprocesses.
+        argument: its name in error messages.
     """
 
     def __init__(self, env: VecEnv, argument: str = "env") -> None:
         if not all(env.env_is_wrapped(TaskEnv)):
             raise ValueError(
-                f"{argument} takes no tasks: every environment in it must be a procurl.TaskEnv, as "
-                f"in {HOW}"
+                f"{argument} takes no tasks: wrap every environment in procurl.TaskEnv, as in {HOW}"
             )
         self.env = env
         self.n_envs = env.num_envs
         self.pool = _common_pool(env, argument)
 
     def push(self, ids: Ids) -> None:
-        """Play row i of `ids` [b, k] in environment i from its next reset on."""
+        """Make environment i play row i of `ids` [b, k], starting with its next reset."""
         for i, queue in enumerate(ids.tolist()):
             self.env.env_method("push_tasks", queue, indices=i)
 
     def deal(self, ids: Ids) -> NDArray[np.int64]:
-        """Push `ids` [m] to the environments one after another; [b] how many each got."""
+        """Deal `ids` [m] to the environments in turn; returns [b] how many each received."""
         for i in range(self.n_envs):
             self.env.env_method("push_tasks", ids[i :: self.n_envs].tolist(), indices=i)
         return np.bincount(np.arange(len(ids)) % self.n_envs, minlength=self.n_envs)
@@ -47,11 +46,10 @@ class Workers:
         return self.env.env_method("collect")
 
     def require_pool(self, pool: TaskPool, argument: str) -> None:
-        """Raise where these environments play another pool than `pool`."""
+        """Raise if these environments play a different pool."""
         if self.pool.fingerprint != pool.fingerprint:
             raise ValueError(
-                f"{argument} plays another pool, {self.pool}, than {pool}: "
-                "ids would mean other tasks"
+                f"{argument} must play the pool {pool}, got {self.pool}: task ids would not match"
             )
 
 
@@ -60,13 +58,13 @@ def _common_pool(env: VecEnv, argument: str) -> TaskPool:
     first = pools[0]
     if not isinstance(first, TaskPool):
         raise TypeError(
-            f"{argument}: a wrapper around TaskEnv hides its pool behind an attribute `pool` of "
-            f"its own, {first!r}: give that another name"
+            f"{argument}: a wrapper around TaskEnv has an attribute `pool`, {first!r}, which hides "
+            "the pool of TaskEnv: rename it"
         )
     for i, pool in enumerate(pools):
         if pool is not first and pool.fingerprint != first.fingerprint:
             raise ValueError(
-                f"{argument}: environment {i} plays another pool, {pool}, than environment 0, "
-                f"{first}: ids would mean other tasks"
+                f"{argument}: all environments must play the same pool, but environment {i} plays "
+                f"{pool} and environment 0 plays {first}"
             )
     return first

@@ -1,4 +1,4 @@
-"""The random numbers of PyTorch, NumPy and Python, which Stable-Baselines3 draws from."""
+"""The random states of PyTorch, NumPy and Python, which Stable-Baselines3 uses."""
 
 import random
 from typing import Any, NamedTuple
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 
 class RandomState(NamedTuple):
-    """Where the generators of a process stand."""
+    """The state of all global generators of a process."""
 
     meta: dict[str, Any]  # JSON values
     arrays: dict[str, NDArray[Any]]
 
 
 def random_state() -> RandomState:
-    """Where they stand now."""
+    """The current state of the global generators."""
     kind, keys, *rest = np.random.get_state()  # noqa: NPY002
     version, numbers, gauss_next = random.getstate()
     arrays: dict[str, NDArray[Any]] = {
@@ -30,7 +30,7 @@ def random_state() -> RandomState:
 
 
 def restore_random_state(state: RandomState) -> None:
-    """Let them go on from there; those of another number of GPUs stay as they are."""
+    """Restore the global generators; those of the GPUs only if their number is the same."""
     arrays = state.arrays
     torch.set_rng_state(torch.from_numpy(arrays["torch"]))
     cuda = [torch.from_numpy(arrays[name]) for name in sorted(arrays) if name.startswith("cuda-")]

@@ -1,4 +1,4 @@
-"""A run on disk: the model as Stable-Baselines3 saves it, all else as arrays and JSON.
+"""A run on disk: the model in Stable-Baselines3's format, everything else as arrays and JSON.
 
 A folder holds `model-STEP.zip`; `curriculum.safetensors`, which names its model; and
 `starts.safetensors` with the initial observations of the pool, which never change. The model is
@@ -35,39 +35,38 @@ STARTS = "starts.safetensors"
 FORMAT = 1
 COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
 SCORES = ("score", "played", "open_score", "open_length")
-# What the zipfile module raises on altered bytes.
+# What zipfile raises on damaged files.
 DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
 STATELESS = (VecMonitor, VecCheckNan, VecTransposeImage, VecExtractDictObs)
 
 
 class Saved(NamedTuple):
-    """What a folder holds, beside the model."""
+    """The content of a folder, except the model."""
 
     meta: dict[str, Any]
     arrays: Arrays
-    starts: Observations | None  # of the pool; None where they are not kept
+    starts: Observations | None  # of the pool; None if not saved
 
     @property
     def random(self) -> RandomState:
-        """The random numbers of the process."""
+        """The random states of the process."""
         return RandomState(self.meta["random"], within("random.", self.arrays))
 
 
 def require_folder(folder: Path) -> None:
-    """Make `folder`, and raise where no run could be saved in it."""
+    """Create `folder`; raise if it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise ValueError(
-            f"save_to must be a folder that can be written to, got {str(folder)!r}, in which the "
-            f"run could not be saved: {error}"
+            f"save_to must be a writable folder, got {str(folder)!r}: {error}"
         ) from error
 
 
 def write_run(folder: Path, teacher: Teacher) -> None:
-    """Write the model and everything of the curriculum that goes with it."""
+    """Write the model and the curriculum."""
     folder.mkdir(parents=True, exist_ok=True)
     model: Any = teacher.model
     name = f"model-{model.num_timesteps:012d}.zip"
@@ -85,7 +84,7 @@ def write_run(folder: Path, teacher: Teacher) -> None:
 
 
 def state_of(teacher: Teacher) -> Saved:
-    """All that a teacher needs to go on, but for the model and the pool's first observations."""
+    """All that a teacher needs to resume, except the model and the first observations."""
     meta, arrays = _progress(teacher)
     episodes, more = _episodes(teacher)
     chance = random_state()
@@ -97,7 +96,7 @@ def state_of(teacher: Teacher) -> Saved:
 
 
 def read_run(folder: Path) -> Saved:
-    """What `write_run` has written."""
+    """Read what `write_run` wrote."""
     meta, arrays = read_archive(folder / CURRICULUM)
     if meta.get("format") != FORMAT:
         raise ValueError(
@@ -113,13 +112,13 @@ def read_run(folder: Path) -> Saved:
 
 
 def model_of(folder: Path, saved: Saved) -> Path:
-    """The model that belongs to what was saved; raises where it is missing or damaged."""
+    """The model file of a saved run; raises if it is missing or damaged."""
     path = folder / str(saved.meta["model"])
     if not path.is_file():
-        raise ValueError(f"{path}: the model that belongs to {CURRICULUM} is missing")
+        raise ValueError(f"{path} is missing: it is the model that {CURRICULUM} belongs to")
     try:
         with ZipFile(path) as archive:
-            # Without its end, the file may read as the archive of the weights, which lies inside.
+            # A truncated file may open as the archive of weights inside it.
             whole = "data" in archive.namelist() and archive.testzip() is None
     except DAMAGE:
         whole = False
@@ -129,12 +128,12 @@ def model_of(folder: Path, saved: Saved) -> Path:
 
 
 def restore_progress(saved: Saved, teacher: Teacher) -> None:
-    """The curriculum and what it has not been told yet; raises where it is another one."""
+    """Restore the curriculum and its pending evidence; raises if it does not match."""
     meta, arrays = saved.meta, saved.arrays
     if (step := teacher.model.num_timesteps) != meta["step"]:
         raise ValueError(
-            f"the curriculum was saved at step {meta['step']}, the model is at step {step}: load "
-            f"{meta.get('model')}, which belongs to it, and call learn with "
+            f"the curriculum was saved at step {meta['step']}, but the model is at step {step}: "
+            f"load {meta.get('model')}, which was saved with it, and call learn with "
             "reset_num_timesteps=False"
         )
     restore_statistics(teacher.workers.env, within("statistics.", arrays))
@@ -154,7 +153,7 @@ def restore_progress(saved: Saved, teacher: Teacher) -> None:
 
 
 def restore_episodes(saved: Saved, teacher: Teacher) -> bool:
-    """Put every training episode where it was; False where the environments cannot."""
+    """Restore every training episode; returns False if the environments cannot."""
     states = saved.meta["episodes"]
     model: Any = teacher.model
     if states is None or len(states) != teacher.workers.n_envs or not _restorable(teacher):
@@ -168,7 +167,7 @@ def restore_episodes(saved: Saved, teacher: Teacher) -> bool:
 
 
 def _progress(teacher: Teacher) -> tuple[dict[str, Any], Arrays]:
-    """(JSON values, arrays) of all that a teacher keeps from round to round."""
+    """(JSON values, arrays) of everything a teacher keeps between rounds."""
     curriculum = teacher.curriculum.state_dict()
     arrays = {f"curriculum.{name}": part for name, part in curriculum.pop("state").items()}
     meta = {
@@ -189,7 +188,7 @@ def _progress(teacher: Teacher) -> tuple[dict[str, Any], Arrays]:
 
 
 def _episodes(teacher: Teacher) -> tuple[list[dict[str, Any]] | None, Arrays]:
-    """(the state of every environment or None, its arrays and what the model saw last)."""
+    """(state of every environment or None, arrays including the model's last observations)."""
     if not _restorable(teacher):
         return None, {}
     states = teacher.workers.env.env_method("state_dict")
@@ -205,9 +204,9 @@ def _episodes(teacher: Teacher) -> tuple[list[dict[str, Any]] | None, Arrays]:
 
 
 def _restorable(teacher: Teacher) -> bool:
-    """Whether no wrapper around `TaskEnv` has a state of its own that would be lost."""
+    """Whether no wrapper around `TaskEnv` has a state that would be lost."""
     env = teacher.workers.env
-    # An environment's name shows its wrappers: <Monitor<TaskEnv<…>>>.
+    # The string of an environment shows its wrappers: <Monitor<TaskEnv<…>>>.
     outside = {name.partition("<TaskEnv")[0] for name in env.env_method("__str__")}
     stateless = all(type(wrapper) in STATELESS for wrapper in wrappers_of(env))
     return stateless and outside <= {"", "<Monitor"}
@@ -226,13 +225,13 @@ def _parts(parts: Arrays) -> Observations:
 
 
 def within(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays whose names begin with `prefix`, without it."""
+    """The arrays whose names start with `prefix`, by the rest of their names."""
     return {name[len(prefix) :]: part for name, part in arrays.items() if name.startswith(prefix)}
 
 
 def _require(folder: Path, same_pool: bool) -> None:
     if not same_pool:
         raise ValueError(
-            f"{folder}: {STARTS} belongs to another pool than {CURRICULUM}; "
-            "save each run in a folder of its own"
+            f"{folder}: {STARTS} and {CURRICULUM} belong to different pools; "
+            "save each run in a separate folder"
         )
