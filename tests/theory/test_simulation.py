@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from procurl import IID, Evidence, make_strategy, strategy_names
+from procurl.experiments.analysis.statistics import mean_interval
 from procurl.experiments.theory.episodes_to_reach import (
     STARTS,
     Comparison,
     Start,
     hard_beside_procurl,
-    interval,
     strategy_for,
 )
 from procurl.theory import (
@@ -142,7 +142,7 @@ def steps(learner: Learner, name: str, start: Start, epsilon: float, episodes: i
 
 def significantly_fewer(these: np.ndarray, those: np.ndarray) -> bool:
     """Whether the 95% interval of the difference, seed by seed, lies below 0."""
-    mean, width = interval(these - those)
+    mean, width, _ = mean_interval(these - those)
     return mean + width < 0
 
 

@@ -54,10 +54,11 @@ def compare(request: ComparisonRequest) -> str:
 
 def summarize(out: Path, store: Store) -> str:
     """Write the table and the report of the directory `out`, and return the table."""
-    from procurl.experiments.analysis.summary import curves, table
-    from procurl.experiments.report.page import write_report
+    from procurl.experiments.analysis.curves import curves_from_rows
+    from procurl.experiments.analysis.tables import as_text, terminal_table
+    from procurl.experiments.report import write_report
 
-    text = table(curves(store.rows()))
+    text = as_text(terminal_table(curves_from_rows(store.rows())))
     (out / "table.txt").write_text(text + "\n", encoding="utf-8")
     write_report(out)
     return text

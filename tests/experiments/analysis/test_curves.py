@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from procurl.experiments.analysis.curves import curves, curves_from_rows
+from procurl.experiments.analysis.curves import curves_from_rows, learning_curves
 from procurl.records.export import Row
 from tests.experiments.synthetic import synthetic_results
 
@@ -55,7 +55,7 @@ def test_a_cut_curve_ends_at_the_last_evaluation_before():
 
 def test_results_and_rows_give_the_same_curves():
     results = synthetic_results(("procurl-val", "procurl-val:beta=10"), seeds=2, steps=100_000)
-    first, second = curves(results)
+    first, second = learning_curves(results)
     assert (first.label, second.label) == ("procurl-val", "procurl-val:beta=10")
     run = results.runs[1]
     assert first.performance[1].tolist() == [m.performance for m in results.evaluations[run]]

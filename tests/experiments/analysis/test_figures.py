@@ -9,7 +9,7 @@ from procurl.experiments.analysis.curriculum_figures import (
     draw_pools,
     typical_pictures,
 )
-from procurl.experiments.analysis.curves import curves
+from procurl.experiments.analysis.curves import learning_curves
 from procurl.experiments.analysis.figures import (
     STRATEGY_LINES,
     Pair,
@@ -40,7 +40,7 @@ def written(path):
 
 @pytest.mark.parametrize("x", ["train", "env", "seconds"])
 def test_learning_curves(tmp_path, results, x):
-    draw_curves(curves(results), tmp_path / "curves", "pointmass-s", x=x)
+    draw_curves(learning_curves(results), tmp_path / "curves", "pointmass-s", x=x)
     text = written(tmp_path / "curves")
     for label in results.labels:
         assert label in text
@@ -49,27 +49,27 @@ def test_learning_curves(tmp_path, results, x):
 
 def test_figures_are_the_same_bytes_every_time(tmp_path, results):
     for name in ("a", "b"):
-        draw_curves(curves(results), tmp_path / name, "pointmass-s")
+        draw_curves(learning_curves(results), tmp_path / name, "pointmass-s")
     assert written(tmp_path / "a") == written(tmp_path / "b")
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
 def test_an_unknown_axis_is_named(tmp_path, results):
     with pytest.raises(ValueError, match="x must be one of train, env, seconds"):
-        draw_curves(curves(results), tmp_path / "curves", x="steps")
+        draw_curves(learning_curves(results), tmp_path / "curves", x="steps")
 
 
 def test_curves_are_smoothed_means_with_standard_errors(results):
-    curve = curves(results)[0]
+    curve = learning_curves(results)[0]
     mean, error = mean_curve(curve)
     middle = curve.performance[:, 2:7].mean(axis=1)  # five evaluations around the fifth
     assert mean[4] == pytest.approx(middle.mean())
     assert error[4] == pytest.approx(middle.std(ddof=1) / np.sqrt(3))
-    assert curve_axis(curve, "env") == pytest.approx(curve.steps / 1e6)
+    assert curve_axis(curve, "env") == pytest.approx(curve.steps)
 
 
 def test_a_lone_run_and_a_run_that_is_not_done_can_be_drawn(tmp_path, results):
-    curve = curves(results)[0]
+    curve = learning_curves(results)[0]
     half = curve.performance.copy()
     half[:, 4:] = np.nan
     alone = curve._replace(seeds=curve.seeds[:1], performance=half[:1], label="<b>&")

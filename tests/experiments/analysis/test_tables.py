@@ -6,7 +6,9 @@ import math
 
 import pytest
 
-from procurl.experiments.analysis.curves import curves, curves_from_rows
+from procurl.experiments.analysis.curves import curves_from_rows, learning_curves
+from procurl.experiments.analysis.labels import step_label
+from procurl.experiments.analysis.standings import standings, with_test
 from procurl.experiments.analysis.tables import (
     Table,
     as_csv,
@@ -14,10 +16,7 @@ from procurl.experiments.analysis.tables import (
     as_text,
     final_table,
     numbers_table,
-    short,
-    standings,
     terminal_table,
-    with_test,
 )
 from procurl.records.export import Row
 from tests.experiments.synthetic import synthetic_results
@@ -156,11 +155,11 @@ def test_a_bar_in_a_cell_does_not_break_markdown():
     [(250_000, "0.25M"), (1_500, "1.5k"), (17_400_000, "17.4M"), (12, "12"), (math.nan, "–")],
 )
 def test_short_numbers(number, text):
-    assert short(number) == text
+    assert step_label(number) == text
 
 
 def test_all_strategies_of_a_sweep():
     results = synthetic_results(seeds=3)
-    table = final_table(standings(curves(results)))
+    table = final_table(standings(learning_curves(results)))
     assert [row[0] for row in table.rows] == list(results.labels)
     assert all(len(row) == len(table.head) for row in table.rows)

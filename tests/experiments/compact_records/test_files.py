@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from procurl.experiments.analysis.curves import curves
-from procurl.experiments.analysis.tables import as_csv, numbers_table, standings
+from procurl.experiments.analysis.curves import learning_curves
+from procurl.experiments.analysis.standings import standings
+from procurl.experiments.analysis.tables import as_csv, numbers_table
 from procurl.experiments.analysis.trends import trends
 from procurl.experiments.compact_records.files import (
     CURRICULUM,
@@ -48,7 +49,7 @@ def test_everything_that_tables_need_comes_back(tmp_path, results):
     for run in results.runs:
         for mine, theirs in zip(read.evaluations[run], results.evaluations[run], strict=True):
             assert mine[:-2] == theirs[:-2]  # all but picks and snapshot
-    tables = [as_csv(numbers_table(standings(curves(found)))) for found in (read, results)]
+    tables = [as_csv(numbers_table(standings(learning_curves(found)))) for found in (read, results)]
     assert tables[0] == tables[1]
 
 

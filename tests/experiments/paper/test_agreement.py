@@ -60,7 +60,7 @@ def test_the_sentence_names_who_is_outside():
         Pair("procurl-out", Interval(0.5, 0.05, 9), None),
     ]
     assert agreement(rows, 1_000_000) == (
-        "At 1M steps 1 of 2 means of ours lie inside the paper's 95% interval widened by ours; "
+        "At 1M steps, 1 of our 2 means lie inside the paper's 95% interval widened by ours; "
         "outside: hard."
     )
     assert "Nothing of ours" in agreement(rows[2:], 1_000_000)

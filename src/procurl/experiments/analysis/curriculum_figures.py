@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.registry import make_host_env
-from procurl.experiments.analysis.figures import COLORS, line_styles, page
+from procurl.experiments.analysis.figures import COLORS, label_steps, line_styles, new_figure
+from procurl.experiments.analysis.labels import step_label
 from procurl.experiments.analysis.statistics import Floats, smooth
-from procurl.experiments.analysis.tables import short
 from procurl.experiments.analysis.trends import Features, Trend, mean_trend, typical_task
 from procurl.tasks.pool import TaskPool
 
@@ -37,7 +37,7 @@ def draw_curriculum(
     shown = [j for j, column in enumerate(features.values.T) if np.ptp(column) > 0]
     wide = 2.15 * max(len(shown), 2)
     heights = [2.5] + ([_height_of(pictures, wide)] if pictures else [])
-    with page(path, (wide, sum(heights)), rows=0) as (figure, _):
+    with new_figure(path, (wide, sum(heights)), rows=0) as (figure, _):
         parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)
         axes = parts[0][0].subplots(1, len(shown), squeeze=False)[0]
         labels = list(dict.fromkeys(trend.label for trend in found))
@@ -57,7 +57,7 @@ def typical_pictures(
     for step in steps:
         task = typical_task(found, step, features)
         state = dynamics.initial(dynamics.context_of(pool[task])[None])
-        pictures[f"played at {short(step)}"] = dynamics.draw([state])
+        pictures[f"played at {step_label(step)}"] = dynamics.draw([state])
     return pictures
 
 
@@ -71,7 +71,7 @@ def draw_pools(pools: Mapping[str, TaskPool], path: Path) -> None:
     every = np.concatenate([pool.contexts for pool in pools.values() if pool.contexts is not None])
     low, high = every.min(axis=0), every.max(axis=0)
     k = len(pools)
-    with page(path, (3.3 * k + 0.7, 3.4), rows=0) as (figure, _):
+    with new_figure(path, (3.3 * k + 0.7, 3.4), rows=0) as (figure, _):
         grid = figure.add_gridspec(
             2, 2 * k + 1, width_ratios=[4, 1] * k + [0.18], height_ratios=(1, 4)
         )
@@ -123,11 +123,12 @@ def _draw_features(
         mean = smooth(mean.T).T
         color, dash = lines[label]
         for axis, j in zip(axes, shown, strict=True):
-            at, line, width = steps / 1e6, mean[:, j], error[:, j]
-            axis.plot(at, line, color=color, linestyle=dash, linewidth=1.4, label=label)
-            axis.fill_between(at, line - width, line + width, color=color, alpha=0.18, lw=0)
+            line, width = mean[:, j], error[:, j]
+            axis.plot(steps, line, color=color, linestyle=dash, linewidth=1.4, label=label)
+            axis.fill_between(steps, line - width, line + width, color=color, alpha=0.18, lw=0)
     for axis, j in zip(axes, shown, strict=True):
-        axis.set(title=_words(features.names[j]), xlabel="training steps (millions)")
+        axis.set(title=_words(features.names[j]), xlabel="training steps")
+        label_steps(axis)
         # At least a standard deviation of the pool is in view, so that chance looks like chance.
         column = features.values[:, j]
         reach = column.mean() + column.std() / 2 * np.array([-1.0, 1.0])

@@ -26,6 +26,15 @@ class Curve(NamedTuple):
         """[r] performance at that step, NaN where it was not evaluated."""
         return self._column(self.performance, step)
 
+    def test_at(self, step: int) -> Floats:
+        """[r] performance on the test pool at that step, NaN where it was not evaluated."""
+        return self._column(self.test_performance, step)
+
+    @property
+    def has_test(self) -> bool:
+        """Whether any run was evaluated on a test pool."""
+        return not np.isnan(self.test_performance).all()
+
     def env_steps_at(self, step: int) -> Floats:
         """[r] environment steps taken until then, NaN where it was not evaluated."""
         return self._column(self.env_steps, step)
@@ -80,7 +89,7 @@ class Point(NamedTuple):
     values: tuple[float, float, float, float]  # performance, test performance, env steps, seconds
 
 
-def curves(results: Results) -> list[Curve]:
+def learning_curves(results: Results) -> list[Curve]:
     """One curve per contender, in the order of the results; runs without evaluations have none."""
     return _gathered(
         Point(
@@ -107,9 +116,9 @@ def curves_from_rows(rows: Iterable[Row]) -> list[Curve]:
     )
 
 
-def by_label(found: Iterable[Curve]) -> Mapping[str, Curve]:
+def by_label(curves: Iterable[Curve]) -> Mapping[str, Curve]:
     """The curves by their contender."""
-    return {curve.label: curve for curve in found}
+    return {curve.label: curve for curve in curves}
 
 
 def _gathered(points: Iterable[Point]) -> list[Curve]:

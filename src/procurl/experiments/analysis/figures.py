@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.analysis.labels import step_label
 from procurl.experiments.analysis.statistics import (
     SMOOTHING_WINDOW,
     Floats,
@@ -29,8 +30,8 @@ SOLID, DASHED, DOTTED = "-", (0, (5, 1.5)), (0, (1, 1.2))
 DPI = 160
 
 AXES: Mapping[str, str] = {
-    "train": "training steps (millions)",
-    "env": "environment steps, training and teacher (millions)",
+    "train": "training steps",
+    "env": "environment steps, training and teacher",
     "seconds": "seconds of training",
 }
 
@@ -97,7 +98,7 @@ def _endless(free: Iterator[LineStyle]) -> Iterator[LineStyle]:
 
 
 @contextmanager
-def page(
+def new_figure(
     path: Path, size: tuple[float, float], rows: int = 1, columns: int = 1, **options: Any
 ) -> Iterator[tuple[Any, Any]]:
     """Give (figure, axes `[rows][columns]`) in the common style; written as PNG and SVG at the end.
@@ -124,28 +125,28 @@ def page(
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": "procurl"})
 
 
-def draw_curves(found: Sequence[Curve], path: Path, title: str = "", x: str = "train") -> None:
+def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "train") -> None:
     """Learning curves: mean performance ± 1 standard error, smoothed over five evaluations.
 
     Args:
-        found: one line each.
+        curves: one line each.
         path: of the files.
         title: above the figure.
         x: `train`, `env` or `seconds`, what performance is drawn against.
     """
-    with page(path, (6.4, 3.6)) as (figure, axes):
-        learning_curves(axes[0][0], found, x)
+    with new_figure(path, (6.4, 3.6)) as (figure, axes):
+        plot_curves(axes[0][0], curves, x)
         axes[0][0].set_title(title)
         _legend(figure, axes[0][0])
 
 
-def learning_curves(axis: Any, found: Sequence[Curve], x: str = "train") -> None:
+def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
     """The curves of `draw_curves` on a given axis, the best last value first in the legend."""
     if x not in AXES:
         raise ValueError(f"x must be one of {', '.join(AXES)}, got {x!r}")
-    lines = line_styles([curve.label for curve in found])
+    lines = line_styles([curve.label for curve in curves])
     ends: list[float] = []
-    for curve in sorted(found, key=_last_mean, reverse=True):
+    for curve in sorted(curves, key=_last_mean, reverse=True):
         color, dash = lines[curve.label]
         at = curve_axis(curve, x)
         mean, error = mean_curve(curve)
@@ -153,17 +154,33 @@ def learning_curves(axis: Any, found: Sequence[Curve], x: str = "train") -> None
         axis.fill_between(at, mean - error, mean + error, color=color, alpha=0.18, lw=0)
         ends.append(float(at[-1]))
     if x != "train" and max(ends) > 5 * min(ends) > 0:
-        axis.set_xscale("log")
+        _log_scale(axis)
+    if x == "seconds":
         axis.xaxis.set_major_formatter("{x:g}")
+    else:
+        label_steps(axis)
     axis.set(xlabel=AXES[x], ylabel="mean return over the pool")
+
+
+def label_steps(axis: Any) -> None:
+    """Write the ticks of the horizontal axis as tables write steps."""
+    axis.xaxis.set_major_formatter(lambda steps, _: step_label(steps))
+
+
+def _log_scale(axis: Any) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 def curve_axis(curve: Curve, x: str) -> Floats:
     """[k] where the evaluations stand: training steps, or the mean over runs of another measure."""
     if x == "train":
-        return curve.steps / 1e6
+        return curve.steps.astype(np.float64)
     if x == "env":
-        return _means(curve.env_steps) / 1e6
+        return _means(curve.env_steps)
     return _means(curve.seconds)
 
 
@@ -186,7 +203,7 @@ def draw_intervals(panels: Mapping[str, Sequence[Pair]], path: Path, x_label: st
     """Means with 95% intervals, a panel each: ours filled, the paper's hollow, one row a label."""
     names = [row.label for row in next(iter(panels.values()))]
     size = (1.6 + 1.75 * len(panels), 0.8 + 0.3 * len(names))
-    with page(path, size, 1, len(panels), sharey=True) as (figure, axes):
+    with new_figure(path, size, 1, len(panels), sharey=True) as (figure, axes):
         lines = line_styles(names)
         for axis, (title, rows) in zip(axes[0], panels.items(), strict=True):
             for i, row in enumerate(rows):
@@ -206,7 +223,10 @@ def draw_ablation(
 
     Values stand side by side at equal distances.
     """
-    with page(path, (2.4 * len(panels) + 0.5, 2.8), 1, len(panels), sharey=True) as (figure, axes):
+    with new_figure(path, (2.4 * len(panels) + 0.5, 2.8), 1, len(panels), sharey=True) as (
+        figure,
+        axes,
+    ):
         for axis, (title, rows) in zip(axes[0], panels.items(), strict=True):
             ours = [(i - 0.07, row.ours) for i, (_, row) in enumerate(rows)]
             theirs = [(i + 0.07, row.theirs) for i, (_, row) in enumerate(rows)]

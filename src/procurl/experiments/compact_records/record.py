@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from procurl.experiments.analysis.curves import Curve, by_label, curves
+from procurl.experiments.analysis.curves import Curve, by_label, learning_curves
 from procurl.experiments.analysis.trends import Trend, trends
 from procurl.records.results import Results
 
@@ -44,7 +44,7 @@ class CompactRecords:
     @cached_property
     def curves(self) -> Mapping[str, Curve]:
         """The learning curves by contender."""
-        return by_label(curves(self.results))
+        return by_label(learning_curves(self.results))
 
     def followed(self, labels: Iterable[str]) -> list[Trend]:
         """The trends of these contenders."""

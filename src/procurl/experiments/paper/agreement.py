@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import Pair
+from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.statistics import Interval, mean_interval
-from procurl.experiments.analysis.tables import MISSING, Table, short
+from procurl.experiments.analysis.tables import Table
 from procurl.experiments.paper.published import published_number
 from procurl.experiments.presets import preset
 
@@ -78,12 +79,12 @@ def plain_rows(names: Sequence[str]) -> tuple[Row, ...]:
 
 
 def compare_rows(
-    found: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, step: int
+    curves: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, step: int
 ) -> list[Pair]:
     """Every row's performance at one step, ours and the paper's; None where one is missing."""
     made = []
     for row in rows:
-        curve = found.get(row.contender)
+        curve = curves.get(row.contender)
         ours = None if curve is None else measured(mean_interval(curve.at(step)))
         made.append(Pair(row.label, ours, measured(published_number(table, env, row.paper, step))))
     return made
@@ -106,7 +107,7 @@ def side_by_side(by_step: Mapping[int, Sequence[Pair]], first: str) -> Table:
     """
     head = [first, "seeds, ours", "seeds, paper"]
     for step in by_step:
-        head += [f"ours at {short(step)}", "paper"]
+        head += [f"ours at {step_label(step)}", "paper"]
     last = list(by_step.values())[-1]
     lines = []
     for i, row in enumerate(last):
@@ -123,10 +124,10 @@ def agreement(rows: Sequence[Pair], step: int) -> str:
     judged = {row.label: agrees(row) for row in rows}
     known = {label: agreed for label, agreed in judged.items() if agreed is not None}
     if not known:
-        return f"Nothing of ours can be held against the paper at {short(step)} steps."
+        return f"Nothing of ours can be held against the paper at {step_label(step)} steps."
     outside = [label for label, agreed in known.items() if not agreed]
     text = (
-        f"At {short(step)} steps {len(known) - len(outside)} of {len(known)} means of ours lie "
+        f"At {step_label(step)} steps, {len(known) - len(outside)} of our {len(known)} means lie "
         "inside the paper's 95% interval widened by ours"
     )
     return text + (f"; outside: {', '.join(outside)}." if outside else ".")
@@ -142,9 +143,9 @@ def measured(interval: Interval) -> Interval | None:
     return None if math.isnan(interval.mean) else interval
 
 
-def evaluated(found: Mapping[str, Curve], steps: Sequence[int]) -> tuple[int, ...]:
+def evaluated(curves: Mapping[str, Curve], steps: Sequence[int]) -> tuple[int, ...]:
     """Those of the steps that were evaluated, or else the last evaluation there is."""
-    there = {int(step) for curve in found.values() for step in curve.steps}
+    there = {int(step) for curve in curves.values() for step in curve.steps}
     shown = tuple(step for step in steps if step in there)
     return shown or (max(there),)
 

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from procurl.experiments.analysis.tables import Table, as_markdown, as_text, short
+from procurl.experiments.analysis.labels import step_label
+from procurl.experiments.analysis.tables import Table, as_markdown, as_text
 from procurl.experiments.compact_records.files import (
     read_joined_records,
     record_names,
@@ -146,7 +147,7 @@ def _provenance(recorded: CompactRecords) -> str:
     if not results.runs:
         return ""
     told = (
-        f"Ours: {results.env}, {short(results.steps)} training steps, {_seeds_told(recorded)} "
+        f"Ours: {results.env}, {step_label(results.steps)} training steps, {_seeds_told(recorded)} "
         f"seeds, {results.engine} engine, {results.n_envs} "
         f"environment{'s' * (results.n_envs > 1)} a run."
     )
@@ -211,7 +212,7 @@ def _runs_told(entry: Entry, seeds: int | None) -> str:
     if not entry.needs:
         return "none"
     return " + ".join(
-        f"{len(contenders)} × {seeds or sweep.paper_seeds} × {short(sweep.steps)}"
+        f"{len(contenders)} × {seeds or sweep.paper_seeds} × {step_label(sweep.steps)}"
         for sweep, contenders in needed([entry]).items()
     )
 

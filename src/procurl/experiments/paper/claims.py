@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.statistics import (
     Estimate,
     Floats,
     mean_interval,
     probability_of_improvement,
 )
-from procurl.experiments.analysis.tables import MISSING, Table, as_csv, as_markdown, short
+from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.paper.agreement import ABLATIONS
 from procurl.experiments.paper.run_pages import Page, RecordsBySweep
 
@@ -26,7 +27,7 @@ FAILED = 0.1  # a strategy whose mean is surely below this has failed
 BASELINES = ("space", "space-alt", "spdl", "plr", "iid")
 FLAT = 0.1  # means that differ by at most this from the plain strategy's are flat
 
-Found = Mapping[str, Curve]
+Curves = Mapping[str, Curve]
 
 
 class MissingRuns(Exception):
@@ -47,46 +48,50 @@ class Claim(NamedTuple):
     sweep: str
     step: int  # of training, at which it is checked
     text: str
-    check: Callable[[Found, int], Verdict]
+    check: Callable[[Curves, int], Verdict]
 
 
-def values(found: Found, name: str, step: int) -> Floats:
+def values(curves: Curves, name: str, step: int) -> Floats:
     """[r] of a contender at a step; raises MissingRuns where nobody is there."""
-    at = found[name].at(step) if name in found else np.zeros(0)
+    at = curves[name].at(step) if name in curves else np.zeros(0)
     if np.isnan(at).all():
-        raise MissingRuns(f"{name} at {short(step)} steps")
+        raise MissingRuns(f"{name} at {step_label(step)} steps")
     return at
 
 
-def better(ours: str, theirs: str) -> Callable[[Found, int], Verdict]:
+def better(ours: str, theirs: str) -> Callable[[Curves, int], Verdict]:
     """A contender is better than another."""
 
-    def check(found: Found, step: int) -> Verdict:
-        chance = probability_of_improvement(values(found, ours, step), values(found, theirs, step))
+    def check(curves: Curves, step: int) -> Verdict:
+        chance = probability_of_improvement(
+            values(curves, ours, step), values(curves, theirs, step)
+        )
         holds = True if chance.low > 0.5 else False if chance.high < 0.5 else None
-        return Verdict(holds, f"{_means(found, step, ours, theirs)}; P(better) {chance}")
+        return Verdict(holds, f"{_means(curves, step, ours, theirs)}; P(better) {chance}")
 
     return check
 
 
-def not_worse(ours: str, theirs: str) -> Callable[[Found, int], Verdict]:
+def not_worse(ours: str, theirs: str) -> Callable[[Curves, int], Verdict]:
     """A contender is better than another, or tied with it."""
 
-    def check(found: Found, step: int) -> Verdict:
-        chance = probability_of_improvement(values(found, ours, step), values(found, theirs, step))
-        evidence = f"{_means(found, step, ours, theirs)}; P(better) {chance}"
+    def check(curves: Curves, step: int) -> Verdict:
+        chance = probability_of_improvement(
+            values(curves, ours, step), values(curves, theirs, step)
+        )
+        evidence = f"{_means(curves, step, ours, theirs)}; P(better) {chance}"
         return Verdict(_unless([chance.high < 0.5], [chance]), evidence)
 
     return check
 
 
-def matches_all(ours: str) -> Callable[[Found, int], Verdict]:
+def matches_all(ours: str) -> Callable[[Curves, int], Verdict]:
     """No baseline is better than a contender."""
 
-    def check(found: Found, step: int) -> Verdict:
-        mine = values(found, ours, step)
+    def check(curves: Curves, step: int) -> Verdict:
+        mine = values(curves, ours, step)
         chances = {
-            name: probability_of_improvement(mine, values(found, name, step)) for name in BASELINES
+            name: probability_of_improvement(mine, values(curves, name, step)) for name in BASELINES
         }
         told = "; ".join(f"better than {name} with P {chance}" for name, chance in chances.items())
         behind = [chance.high < 0.5 for chance in chances.values()]
@@ -95,24 +100,24 @@ def matches_all(ours: str) -> Callable[[Found, int], Verdict]:
     return check
 
 
-def fails(name: str) -> Callable[[Found, int], Verdict]:
+def fails(name: str) -> Callable[[Curves, int], Verdict]:
     """A contender learns next to nothing."""
 
-    def check(found: Found, step: int) -> Verdict:
-        interval = mean_interval(values(found, name, step))
+    def check(curves: Curves, step: int) -> Verdict:
+        interval = mean_interval(values(curves, name, step))
         return Verdict(interval.mean + interval.half_width < FAILED, f"{name} {interval}")
 
     return check
 
 
-def best_or_tied(which: str, env: str) -> Callable[[Found, int], Verdict]:
+def best_or_tied(which: str, env: str) -> Callable[[Curves, int], Verdict]:
     """No other value of the setting is better than the paper's own."""
     others = [row for row in ABLATIONS[which].rows(env) if row.contender != "procurl-val"]
 
-    def check(found: Found, step: int) -> Verdict:
-        plain = values(found, "procurl-val", step)
+    def check(curves: Curves, step: int) -> Verdict:
+        plain = values(curves, "procurl-val", step)
         chances = {
-            row.label: probability_of_improvement(values(found, row.contender, step), plain)
+            row.label: probability_of_improvement(values(curves, row.contender, step), plain)
             for row in others
         }
         ahead = [chance.low > 0.5 for chance in chances.values()]
@@ -122,13 +127,13 @@ def best_or_tied(which: str, env: str) -> Callable[[Found, int], Verdict]:
     return check
 
 
-def flat(which: str, env: str) -> Callable[[Found, int], Verdict]:
+def flat(which: str, env: str) -> Callable[[Curves, int], Verdict]:
     """The value of the setting hardly matters."""
     rows = ABLATIONS[which].rows(env)
 
-    def check(found: Found, step: int) -> Verdict:
-        means = {row.label: mean_interval(values(found, row.contender, step)) for row in rows}
-        plain = mean_interval(values(found, "procurl-val", step)).mean
+    def check(curves: Curves, step: int) -> Verdict:
+        means = {row.label: mean_interval(values(curves, row.contender, step)) for row in rows}
+        plain = mean_interval(values(curves, "procurl-val", step)).mean
         farthest = max(abs(interval.mean - plain) for interval in means.values())
         told = "; ".join(f"{label}: {interval}" for label, interval in means.items())
         return Verdict(farthest <= FLAT, told)
@@ -198,9 +203,9 @@ def check_claims(runs: RecordsBySweep) -> dict[str, Verdict | None]:
     """Whether each claim holds in these runs; None where they lack what it speaks of."""
     checked: dict[str, Verdict | None] = {}
     for claim in CLAIMS.values():
-        found = runs[claim.sweep].curves if claim.sweep in runs else {}
+        curves = runs[claim.sweep].curves if claim.sweep in runs else {}
         try:
-            checked[claim.name] = claim.check(found, claim.step)
+            checked[claim.name] = claim.check(curves, claim.step)
         except MissingRuns:
             checked[claim.name] = None
     return checked
@@ -216,7 +221,7 @@ def claims_page(runs: RecordsBySweep, out: Path) -> Page:
             count, held = count + 1, held + (checked.holds is True)
             verdict = "undecided" if checked.holds is None else "yes" if checked.holds else "no"
             evidence = checked.evidence
-        lines.append((claim.text, short(claim.step), verdict, evidence))
+        lines.append((claim.text, step_label(claim.step), verdict, evidence))
     table = Table(("claim", "at", "holds", "evidence, ± and [ ] at 95%"), tuple(lines))
     (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
     sentence = f"{held} of {count} claims that could be checked hold."
@@ -235,5 +240,5 @@ def _unless(against: Iterable[bool], chances: Iterable[Estimate]) -> bool | None
     return None if any(math.isnan(chance.low) for chance in chances) else True
 
 
-def _means(found: Found, step: int, *names: str) -> str:
-    return ", ".join(f"{name} {mean_interval(values(found, name, step))}" for name in names)
+def _means(curves: Curves, step: int, *names: str) -> str:
+    return ", ".join(f"{name} {mean_interval(values(curves, name, step))}" for name in names)

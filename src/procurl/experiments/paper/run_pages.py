@@ -14,16 +14,15 @@ from procurl.experiments.analysis.figures import (
     draw_curves,
     draw_intervals,
 )
+from procurl.experiments.analysis.labels import MISSING, step_label
+from procurl.experiments.analysis.standings import standings
 from procurl.experiments.analysis.statistics import difference_interval, mean_interval
 from procurl.experiments.analysis.tables import (
-    MISSING,
     Table,
     as_csv,
     as_markdown,
     final_table,
     numbers_table,
-    short,
-    standings,
 )
 from procurl.experiments.analysis.trends import features_of
 from procurl.experiments.compact_records.record import CompactRecords
@@ -64,34 +63,34 @@ RecordsBySweep = Mapping[str, CompactRecords]  # by the name of the sweep
 def curves_page(runs: RecordsBySweep, out: Path) -> Page:
     """Learning curves against training steps, environment steps and seconds, and final numbers."""
     recorded = _only(runs)
-    found, env = _whole(_chosen(recorded.curves, CURVE_ROWS)), recorded.results.env
-    made = _standings(found, recorded.results.steps, env, out)
+    curves, env = _whole(_chosen(recorded.curves, CURVE_ROWS)), recorded.results.env
+    made = _standings(curves, recorded.results.steps, env, out)
     pictures = [
         _picture("curves-env-steps", "The same against environment steps"),
         _picture("curves-time", "The same against seconds of training, of a whole batch of runs"),
     ]
     for x, name in (("env", "curves-env-steps"), ("seconds", "curves-time")):
-        draw_curves(found, out / name, env, x=x)
+        draw_curves(curves, out / name, env, x=x)
     return made._replace(body="\n".join([made.body, *pictures]))
 
 
-def _standings(found: Sequence[Curve], steps: int, env: str, out: Path) -> Page:
+def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page:
     """Whole curves with their numbers, compared as far as all runs have got of `steps`."""
-    draw_curves(found, out / "curves", env)
-    last = min(int(curve.steps[-1]) for curve in found)
-    rows = standings([curve.cut(last) for curve in found])
+    draw_curves(curves, out / "curves", env)
+    last = min(int(curve.steps[-1]) for curve in curves)
+    rows = standings([curve.cut(last) for curve in curves])
     _write(out / "table.csv", as_csv(numbers_table(rows)))
     best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
-    until = f", as far as all runs have got of {short(steps)}" if last < steps else ""
-    verdict = f"Highest at {short(last)}{until}: {best.label} with {best.performance[-1]}."
+    until = f", as far as all runs have got of {step_label(steps)}" if last < steps else ""
+    verdict = f"Highest at {step_label(last)}{until}: {best.label} with {best.performance[-1]}."
     body = [as_markdown(final_table(rows)), f"{verdict}\n", _picture("curves", CAPTION)]
     return Page("\n".join(body), verdict)
 
 
-def _whole(found: Sequence[Curve]) -> list[Curve]:
+def _whole(curves: Sequence[Curve]) -> list[Curve]:
     """Each curve as far as all its runs have got, or its first step: fewer have another mean."""
     cut = []
-    for curve in found:
+    for curve in curves:
         everywhere = np.flatnonzero(~np.isnan(curve.performance).any(axis=0))
         cut.append(curve.cut(int(curve.steps[everywhere.max(initial=0)])))
     return cut
@@ -100,11 +99,11 @@ def _whole(found: Sequence[Curve]) -> list[Curve]:
 def metrics_page(runs: RecordsBySweep, out: Path) -> Page:
     """Performance along training with environment steps and time, ours beside the paper's."""
     recorded = _only(runs)
-    results, found = recorded.results, recorded.curves
+    results, curves = recorded.results, recorded.curves
     rows = plain_rows(METRICS_ROWS)
-    by_step = _by_step(found, rows, "metrics", results.env, QUARTERS)
+    by_step = _by_step(curves, rows, "metrics", results.env, QUARTERS)
     cost = _cost_table(recorded, max(by_step))
-    panels = {f"at {short(step)}": pairs for step, pairs in by_step.items()}
+    panels = {f"at {step_label(step)}": pairs for step, pairs in by_step.items()}
     draw_intervals(panels, out / "metrics", RETURN)
     picture = _picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
     return _compared(out, by_step, "strategy", [as_markdown(cost), picture])
@@ -113,11 +112,11 @@ def metrics_page(runs: RecordsBySweep, out: Path) -> Page:
 def ablation_page(runs: RecordsBySweep, out: Path, which: str) -> Page:
     """Performance of `procurl-val` with one setting varied, ours beside the paper's."""
     recorded = _only(runs)
-    results, found = recorded.results, recorded.curves
+    results, curves = recorded.results, recorded.curves
     ablation = ABLATIONS[which]
-    by_step = _by_step(found, ablation.rows(results.env), ablation.table, results.env, QUARTERS)
+    by_step = _by_step(curves, ablation.rows(results.env), ablation.table, results.env, QUARTERS)
     panels = {
-        f"at {short(step)}": list(zip(ablation.values, pairs, strict=True))
+        f"at {step_label(step)}": list(zip(ablation.values, pairs, strict=True))
         for step, pairs in by_step.items()
     }
     draw_ablation(panels, out / "ablation", ablation.symbol)
@@ -128,19 +127,19 @@ def ablation_page(runs: RecordsBySweep, out: Path, which: str) -> Page:
 def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
     """Each run's best evaluation on the training pool, and how it did on the test pool there."""
     recorded = _only(runs)
-    results, found = recorded.results, recorded.curves
+    results, curves = recorded.results, recorded.curves
     head = ("strategy", "seeds, ours", "training pool, ours", "paper", "test pool, ours", "paper")
     lines: list[tuple[str, ...]] = []
     panels: dict[str, list[Pair]] = {"training pool": [], "test pool": []}
     for name in TEST_ROWS:
         cells = []
-        best = found[name].best(results.steps) if name in found else (None, None)
+        best = curves[name].best(results.steps) if name in curves else (None, None)
         for panel, quantity, values in zip(panels, ("best", "best_test"), best, strict=True):
             ours = None if values is None else measured(mean_interval(values))
             paper = measured(published_number("test", results.env, name, results.steps, quantity))
             panels[panel].append(Pair(name, ours, paper))
             cells += [str(ours or MISSING), str(paper or MISSING)]
-        count = str(len(found[name].seeds)) if name in found else MISSING
+        count = str(len(curves[name].seeds)) if name in curves else MISSING
         lines.append((name, count, *cells))
     table = Table(head, tuple(lines))
     _write(out / "table.csv", as_csv(table))
@@ -169,9 +168,9 @@ def _test_gap(train: Sequence[Pair], test: Sequence[Pair]) -> str:
 def hard_page(runs: RecordsBySweep, out: Path) -> Page:
     """The harder pool: performance along training, ours beside the paper's."""
     recorded = _only(runs)
-    results, found = recorded.results, recorded.curves
-    by_step = _by_step(found, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
-    draw_curves(_chosen(found, HARD_ROWS), out / "curves", "harder pool")
+    results, curves = recorded.results, recorded.curves
+    by_step = _by_step(curves, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
+    draw_curves(_chosen(curves, HARD_ROWS), out / "curves", "harder pool")
     return _compared(out, by_step, "strategy", [_picture("curves", CAPTION)])
 
 
@@ -180,18 +179,18 @@ def curriculum_page(runs: RecordsBySweep, out: Path, steps: Sequence[int]) -> Pa
     recorded = _only(runs)
     results = recorded.results
     features = features_of(results.pool)
-    found = recorded.followed(CURRICULUM_ROWS)
-    if not found:
+    trends = recorded.followed(CURRICULUM_ROWS)
+    if not trends:
         raise ValueError(f"no picked tasks of {', '.join(CURRICULUM_ROWS)} were recorded")
-    followed = [trend for trend in found if trend.label == "procurl-val"] or found
+    shown_trends = [trend for trend in trends if trend.label == "procurl-val"] or trends
     shown = [step for step in steps if step <= results.steps]
-    pictures = typical_pictures(followed, features, results.env, results.pool, shown)
-    draw_curriculum(found, features, out / "curriculum", pictures)
+    pictures = typical_pictures(shown_trends, features, results.env, results.pool, shown)
+    draw_curriculum(trends, features, out / "curriculum", pictures)
     counts = {label: len(recorded.followed([label])) for label in CURRICULUM_ROWS}
-    runs_told = ", ".join(f"{label} {count} runs" for label, count in counts.items())
+    run_counts = ", ".join(f"{label} {count} runs" for label, count in counts.items())
     caption = (
-        f"Features of the tasks that were played ({runs_told}), and typical tasks of "
-        f"{followed[0].label}"
+        f"Features of the tasks that were played ({run_counts}), and typical tasks of "
+        f"{shown_trends[0].label}"
     )
     return Page(_picture("curriculum", caption))
 
@@ -202,17 +201,17 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
     head = ("strategy", "at", "JAX", "seeds", "SB3", "seeds", "JAX − SB3, with its 95% interval")
     lines, drawn, apart = [], [], []
     for label in ENGINES_ROWS:
-        found = [_chosen(side.curves, [label])[0] for side in sides]
-        ours, other = (curve.cut(min(curve.steps[-1] for curve in found)) for curve in found)
+        curves = [_chosen(side.curves, [label])[0] for side in sides]
+        ours, other = (curve.cut(min(curve.steps[-1] for curve in curves)) for curve in curves)
         for side, curve in zip(sides, (ours, other), strict=True):
             drawn.append(curve._replace(label=f"{label} ({side.results.engine})"))
         both = np.intersect1d(ours.steps, other.steps).tolist()
         for step in sorted({both[(len(both) - 1) // 2], both[-1]}):
             between = difference_interval(ours.at(step), other.at(step))
-            apart += [f"{label} at {short(step)}"] * (between.low > 0 or between.high < 0)
+            apart += [f"{label} at {step_label(step)}"] * (between.low > 0 or between.high < 0)
             means = (mean_interval(curve.at(step)) for curve in (ours, other))
             cells = [cell for mean in means for cell in (str(mean), str(mean.runs))]
-            lines.append((label, short(step), *cells, str(between)))
+            lines.append((label, step_label(step), *cells, str(between)))
     table = Table(head, tuple(lines))
     _write(out / "table.csv", as_csv(table))
     draw_curves(drawn, out / "curves", "both engines")
@@ -227,7 +226,7 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
 
 def variants_page(runs: RecordsBySweep, out: Path, strategy: str) -> Page:
     """A strategy with other settings than the paper's, beside its numbers where it has any."""
-    found = {
+    curves = {
         label: curve
         for recorded in runs.values()
         for label, curve in recorded.curves.items()
@@ -236,10 +235,10 @@ def variants_page(runs: RecordsBySweep, out: Path, strategy: str) -> Page:
     plain = next(iter(runs.values())).results
     env = plain.env
     if not any((key.table, key.env) == ("metrics", env) for key in published_numbers()):
-        return _standings(_whole(list(found.values())), plain.steps, env, out)
-    rows = [Row(label, label, strategy) for label in found]
-    by_step = _by_step(found, rows, "metrics", env, QUARTERS)
-    draw_curves(list(found.values()), out / "curves", env)
+        return _standings(_whole(list(curves.values())), plain.steps, env, out)
+    rows = [Row(label, label, strategy) for label in curves]
+    by_step = _by_step(curves, rows, "metrics", env, QUARTERS)
+    draw_curves(list(curves.values()), out / "curves", env)
     return _compared(out, by_step, "ours", [_picture("curves", CAPTION)])
 
 
@@ -255,18 +254,18 @@ def _compared(
 
 
 def _by_step(
-    found: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, steps: Sequence[int]
+    curves: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, steps: Sequence[int]
 ) -> dict[int, list[Pair]]:
-    shown = evaluated(found, steps)
-    return {step: compare_rows(found, rows, table, env, step) for step in shown}
+    shown = evaluated(curves, steps)
+    return {step: compare_rows(curves, rows, table, env, step) for step in shown}
 
 
 def _cost_table(recorded: CompactRecords, step: int) -> Table:
     """Environment steps and time at a step; ours is the time of a batch shared by its runs."""
-    env, found = recorded.results.env, recorded.curves
+    env, curves = recorded.results.env, recorded.curves
     head = (
         "strategy",
-        f"env steps at {short(step)}, ours",
+        f"env steps at {step_label(step)}, ours",
         "paper",
         "seconds a run, ours",
         "paper, minutes",
@@ -274,16 +273,16 @@ def _cost_table(recorded: CompactRecords, step: int) -> Table:
     lines = []
     for name in METRICS_ROWS:
         cells = [MISSING, MISSING]
-        if name in found:
-            steps = mean_interval(found[name].env_steps_at(step))
-            seconds = mean_interval(found[name].seconds_at(step))
+        if name in curves:
+            steps = mean_interval(curves[name].env_steps_at(step))
+            seconds = mean_interval(curves[name].seconds_at(step))
             width = int(recorded.facts_of(name).get("width") or 1)
-            cells = [short(steps.mean), f"{seconds.mean / width:.3g}"]
+            cells = [step_label(steps.mean), f"{seconds.mean / width:.3g}"]
         paper = [
             published_number("metrics", env, name, step, quantity).mean
             for quantity in ("env_steps", "minutes")
         ]
-        lines.append((name, cells[0], short(paper[0]), cells[1], short(paper[1])))
+        lines.append((name, cells[0], step_label(paper[0]), cells[1], step_label(paper[1])))
     return Table(head, tuple(lines))
 
 
@@ -292,9 +291,9 @@ def _only(runs: RecordsBySweep) -> CompactRecords:
     return recorded
 
 
-def _chosen(found: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]:
+def _chosen(curves: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]:
     """The curves of these contenders, in that order."""
-    chosen = [found[name] for name in names if name in found]
+    chosen = [curves[name] for name in names if name in curves]
     if not chosen:
         raise ValueError(f"nothing of {', '.join(names)} was recorded")
     return chosen

@@ -8,12 +8,13 @@ import numpy as np
 
 from procurl.envs.registry import make_host_env, make_pool
 from procurl.experiments.analysis.curriculum_figures import draw_pools
-from procurl.experiments.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, page
-from procurl.experiments.analysis.tables import MISSING, Table, as_csv, as_markdown
+from procurl.experiments.analysis.labels import MISSING
+from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.analysis.trends import distance, features_of
 from procurl.experiments.paper.published import SettingKey, published_settings
 from procurl.experiments.paper.run_pages import Page, RecordsBySweep
 from procurl.experiments.presets import PRESETS, paper_strategy
+from procurl.experiments.theory.theory_figures import P_STARS, draw_improvement
 from procurl.internals.settings import flat_settings
 from procurl.ppo.learning.settings import paper_settings
 from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
@@ -27,7 +28,6 @@ ENVIRONMENTS: Mapping[str, tuple[str, str, str, str, int]] = {
     "antgoal": ("non-binary", "ℝ²", "ℝ²⁹", "ℝ⁸", 50),
 }
 DRAWN = ("pointmass-s", "basickarel", "ballcatching", "antgoal")
-TARGETS = {0.4: PURPLE, 0.6: ORANGE, 0.8: GREEN, 1.0: BLUE}
 REINFORCE: Mapping[str, Learner] = {"η = 0.5": ReinforceLearner(eta=0.5)}
 ABSTRACT: Mapping[str, Learner] = {
     "α = 1, β = 0": AbstractLearner(alpha=1.0, beta=0.0),
@@ -114,7 +114,7 @@ def theorem_page(_: RecordsBySweep, out: Path, learners: Mapping[str, Learner]) 
     """The expected improvement of one episode: the theorem against a sum over all outcomes."""
     lines, worst = [], 0.0
     for name, learner in learners.items():
-        for p_star in TARGETS:
+        for p_star in P_STARS:
             p = np.linspace(0.01, 0.99, 99) * p_star
             theorem = learner.closed_form(p, p_star)
             summed = learner.expected_improvement(
@@ -129,32 +129,10 @@ def theorem_page(_: RecordsBySweep, out: Path, learners: Mapping[str, Learner]) 
     head = ("learner", "p*", "best p", "C there", "theorem − sum over outcomes, at most")
     table = Table(head, tuple(lines))
     (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
-    _draw_theorem(out, learners)
+    draw_improvement(out / "improvement", learners)
     verdict = f"Theorem and enumeration are at most {worst:.1e} apart."
     picture = "![Expected improvement against the probability of success](improvement.png)\n"
     return Page("\n".join([as_markdown(table), f"{verdict}\n", picture]), verdict)
-
-
-def _draw_theorem(out: Path, learners: Mapping[str, Learner]) -> None:
-    """The theorem as lines, the sum over outcomes as dots, the best task as a diamond."""
-    size = (3.1 * len(learners) + 1.0, 3.0)
-    with page(out / "improvement", size, 1, len(learners)) as (figure, axes):
-        for axis, (name, learner) in zip(axes[0], learners.items(), strict=True):
-            for p_star, color in TARGETS.items():
-                p = np.linspace(0.0, p_star, 401)
-                curve = learner.closed_form(p, p_star)
-                axis.plot(p, curve, color=color, label=f"p* = {p_star:g}")
-                some = np.arange(0.05, p_star - 0.01, 0.1)
-                summed = learner.expected_improvement(
-                    learner.knowledge(some, p_star), np.full(len(some), p_star)
-                )
-                axis.plot(some, summed, "o", color=color, markersize=3.5)
-                best = int(np.argmax(curve))
-                axis.plot(p[best], curve[best], "D", mfc="white", mec=color, clip_on=False)
-            axis.set(title=name, xlabel="probability of success p", xlim=(0, 1), ylim=(0, None))
-        axes[0][0].set_ylabel("expected improvement C")
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right upper")
 
 
 def _settings_made(out: Path, rows: list[tuple[str, str]], ours: Any) -> Page:

@@ -15,20 +15,20 @@ SINGLE_RUNS = 20  # of each strategy that can be drawn on their own
 SINGLE_VALUES = 100_000  # of all of them together
 
 
-def curves_payload(found: Sequence[Curve]) -> list[dict[str, Any]]:
+def curves_payload(curves: Sequence[Curve]) -> list[dict[str, Any]]:
     """One entry per contender: where its evaluations stand, their means and intervals, its runs."""
-    lines = line_styles([curve.label for curve in found])
-    single = single_runs(found)
-    return [_payload(curve, lines[curve.label], single) for curve in found]
+    lines = line_styles([curve.label for curve in curves])
+    single = single_runs(curves)
+    return [_payload(curve, lines[curve.label], single) for curve in curves]
 
 
-def single_runs(found: Sequence[Curve]) -> int:
+def single_runs(curves: Sequence[Curve]) -> int:
     """How many runs of each contender the page can draw on their own."""
-    evaluations = sum(len(curve.steps) for curve in found)
+    evaluations = sum(len(curve.steps) for curve in curves)
     return min(SINGLE_RUNS, max(1, SINGLE_VALUES // max(1, evaluations)))
 
 
-def cost_payload(results: Results, found: Sequence[Curve]) -> list[dict[str, Any]]:
+def cost_payload(results: Results, curves: Sequence[Curve]) -> list[dict[str, Any]]:
     """Environment steps of training and teacher at the last evaluation, means over runs."""
     train: dict[str, list[int]] = {}
     total: dict[str, list[int]] = {}
@@ -45,21 +45,21 @@ def cost_payload(results: Results, found: Sequence[Curve]) -> list[dict[str, Any
             "teacher": round(float(np.mean(total[curve.label]) - np.mean(train[curve.label]))),
             "seconds": rounded(_means(curve.seconds)[-1]),
         }
-        for curve in found
+        for curve in curves
     ]
 
 
-def unit_returns(found: Sequence[Curve]) -> bool:
+def unit_returns(curves: Sequence[Curve]) -> bool:
     """Whether every return lies between 0 and 1, as where a goal is reached or not."""
-    heights = [curve.performance[np.isfinite(curve.performance)] for curve in found]
+    heights = [curve.performance[np.isfinite(curve.performance)] for curve in curves]
     return all(bool(((values >= 0) & (values <= 1)).all()) for values in heights)
 
 
-def return_range(found: Sequence[Curve]) -> float:
+def return_range(curves: Sequence[Curve]) -> float:
     """Between the lowest and the highest return, which says how many decimals are of use."""
-    heights = [curve.performance[np.isfinite(curve.performance)] for curve in found]
+    heights = [curve.performance[np.isfinite(curve.performance)] for curve in curves]
     together = np.concatenate(heights) if heights else np.zeros(0)
-    return 1.0 if unit_returns(found) or not together.size else float(np.ptp(together)) or 1.0
+    return 1.0 if unit_returns(curves) or not together.size else float(np.ptp(together)) or 1.0
 
 
 def _payload(curve: Curve, line: LineStyle, single: int) -> dict[str, Any]:

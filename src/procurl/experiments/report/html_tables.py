@@ -6,6 +6,8 @@ from html import escape
 from typing import NamedTuple
 
 from procurl.experiments.analysis.curves import Curve, by_label
+from procurl.experiments.analysis.labels import MISSING, step_label
+from procurl.experiments.analysis.standings import Standing
 from procurl.experiments.analysis.statistics import (
     Estimate,
     Floats,
@@ -13,7 +15,6 @@ from procurl.experiments.analysis.statistics import (
     TimeToThreshold,
     probability_of_improvement,
 )
-from procurl.experiments.analysis.tables import MISSING, Standing
 
 MOST_COMPARED = 12
 SHADES = (0.55, 0.65, 0.75, 0.9)  # from which a cell of the matrix is darker
@@ -33,10 +34,10 @@ def final_table(rows: Sequence[Standing], places: Sequence[str]) -> str:
         rows: at least one.
         places: every label of the page, by which strategies find their color.
     """
-    last = compact(rows[0].steps[-1])
+    last = step_label(rows[0].steps[-1])
     threshold = rows[0].reached.goal if rows[0].reached else "threshold"
     heads = [("strategy", "ascending"), ("runs", "descending")]
-    heads += [(f"at {compact(step)}", "descending") for step in rows[0].steps]
+    heads += [(f"at {step_label(step)}", "descending") for step in rows[0].steps]
     if rows[0].test is not None:
         heads.append((f"test at {last}", "descending"))
     heads += [(f"IQM at {last}", "descending"), ("area", "descending")]
@@ -50,21 +51,7 @@ def final_table(rows: Sequence[Standing], places: Sequence[str]) -> str:
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def compact(number: float) -> str:
-    """As the page's axes write numbers.
-
-    >>> compact(25000), compact(1250000), compact(784.0), compact(float("nan"))
-    ('25k', '1.25M', '784', '–')
-    """
-    if not math.isfinite(number):
-        return MISSING
-    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(number) >= size:
-            return f"{number / size:.3g}{sign}"
-    return f"{number:.3g}"
-
-
-def improvement(found: Sequence[Curve], rows: Sequence[Standing], places: Sequence[str]) -> str:
+def improvement(curves: Sequence[Curve], rows: Sequence[Standing], places: Sequence[str]) -> str:
     """The chance that a run of a row does better at the end than a run of a column."""
     if len(rows) < 2:
         return '<p class="empty">This needs at least two strategies.</p>'
@@ -72,7 +59,7 @@ def improvement(found: Sequence[Curve], rows: Sequence[Standing], places: Sequen
     kept = {row.label for row in ranked[:MOST_COMPARED]}
     labels = [row.label for row in rows if row.label in kept]
     step = rows[0].steps[-1]
-    curve = by_label(found)
+    curve = by_label(curves)
     chances = _chances({label: curve[label].at(step) for label in labels})
     about = (
         f"How likely a run of the row's strategy is to have a higher return after {step:,} steps "
@@ -97,14 +84,14 @@ def improvement(found: Sequence[Curve], rows: Sequence[Standing], places: Sequen
 
 def _chances(final: Mapping[str, Floats]) -> dict[tuple[str, str], Estimate]:
     """Of all pairs, both ways round; without an interval where a side has a single run."""
-    found: dict[tuple[str, str], Estimate] = {}
+    chances: dict[tuple[str, str], Estimate] = {}
     labels = list(final)
     for i, one in enumerate(labels):
         for other in labels[i + 1 :]:
             chance = probability_of_improvement(final[one], final[other])
-            found[one, other] = chance
-            found[other, one] = Estimate(1 - chance.value, 1 - chance.high, 1 - chance.low)
-    return found
+            chances[one, other] = chance
+            chances[other, one] = Estimate(1 - chance.value, 1 - chance.high, 1 - chance.low)
+    return chances
 
 
 def _row(row: Standing, place: int) -> str:
@@ -115,7 +102,7 @@ def _row(row: Standing, place: int) -> str:
         Cell(_estimate(row.iqm), row.iqm.value),
         Cell(_interval(row.area), row.area.mean),
         _reached(row.reached, row.steps[-1]),
-        Cell(compact(row.env_steps.mean), row.env_steps.mean),
+        Cell(step_label(row.env_steps.mean), row.env_steps.mean),
         Cell(_seconds(row.seconds.mean), row.seconds.mean),
     ]
     data = "".join(f"<td{_value(cell.value)}>{cell.text}</td>" for cell in cells)
@@ -147,7 +134,7 @@ def _estimate(estimate: Estimate) -> str:
 def _reached(reached: TimeToThreshold | None, last: int) -> Cell:
     if reached is None:
         return Cell(MISSING, None)
-    when = compact(reached.median) if math.isfinite(reached.median) else f"> {compact(last)}"
+    when = step_label(reached.median) if math.isfinite(reached.median) else f"> {step_label(last)}"
     count = f"{reached.reached} of {reached.runs}"
     return Cell(f"{escape(when)} <small>{count}</small>", reached.median)
 

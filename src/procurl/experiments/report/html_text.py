@@ -8,8 +8,8 @@ from typing import Any
 
 from procurl.envs.registry import environment_names
 from procurl.experiments.analysis.curves import Curve, by_label
+from procurl.experiments.analysis.standings import BASELINE, Standing
 from procurl.experiments.analysis.statistics import probability_of_improvement
-from procurl.experiments.analysis.tables import BASELINE, Standing
 from procurl.experiments.report.explorer_data import Selection
 from procurl.records.results import SHOWN_TASKS, Results
 
@@ -31,7 +31,7 @@ def heading(results: Results) -> str:
     return f"{escape(what)} on {escape(results.env)}"
 
 
-def lead(rows: Sequence[Standing], found: Sequence[Curve]) -> str:
+def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
     """The result in two sentences; only what the numbers say."""
     if not rows:
         return "No run has been evaluated yet."
@@ -52,7 +52,7 @@ def lead(rows: Sequence[Standing], found: Sequence[Curve]) -> str:
     if other is None:
         others = [row for row in rows if row is not best]
         other = max(others, key=lambda row: _ranked(row.performance[-1].mean))
-    curve = by_label(found)
+    curve = by_label(curves)
     step = best.steps[-1]
     chance = probability_of_improvement(curve[best.label].at(step), curve[other.label].at(step))
     if math.isnan(chance.low):
@@ -114,13 +114,13 @@ def notices(results: Results, rows: Sequence[Standing]) -> str:
     return "".join(f'<p class="notice">{escape(text)}</p>' for text in said)
 
 
-def curve_caption(found: Sequence[Curve], single: int) -> str:
+def curve_caption(curves: Sequence[Curve], single: int) -> str:
     """What the axes mean, and how many single runs can be drawn."""
     text = (
         "Environment steps and time are means over runs. Time is that of training, evaluations "
         "not counted; runs that are trained side by side share it."
     )
-    if any(len(curve.seeds) > single for curve in found):
+    if any(len(curve.seeds) > single for curve in curves):
         text += f" Single runs are those of the first {single} seeds."
     return text
 

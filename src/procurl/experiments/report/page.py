@@ -17,17 +17,10 @@ import numpy as np
 
 from procurl import __version__
 from procurl.experiments.analysis.curriculum_figures import draw_curriculum
-from procurl.experiments.analysis.curves import Curve, curves
+from procurl.experiments.analysis.curves import Curve, learning_curves
 from procurl.experiments.analysis.figures import AXES, draw_curves
-from procurl.experiments.analysis.tables import (
-    Standing,
-    as_csv,
-    as_markdown,
-    final_table,
-    numbers_table,
-    standings,
-    with_test,
-)
+from procurl.experiments.analysis.standings import Standing, standings, with_test
+from procurl.experiments.analysis.tables import as_csv, as_markdown, final_table, numbers_table
 from procurl.experiments.analysis.trends import features_of, trends
 from procurl.experiments.compact_records.files import has_records, read_records
 from procurl.experiments.report import html_tables, html_text
@@ -65,23 +58,23 @@ def write_report(folder: Path) -> Path:
 
 
 def _written(folder: Path, results: Results) -> Path:
-    found = curves(results)
-    rows = with_test(standings(found), found)
+    curves = learning_curves(results)
+    rows = with_test(standings(curves), curves)
     names = [MARKDOWN, CSV]
     write_text(folder / MARKDOWN, as_markdown(final_table(rows)))
     write_text(folder / CSV, as_csv(numbers_table(rows)))
-    for figure in _draw_figures(folder, results, found):
+    for figure in _draw_figures(folder, results, curves):
         names += [f"{figure}.png", f"{figure}.svg"]
     page = folder / PAGE
     write_text(page, report_html(results, names))
     return page
 
 
-def _draw_figures(folder: Path, results: Results, found: Sequence[Curve]) -> list[str]:
+def _draw_figures(folder: Path, results: Results, curves: Sequence[Curve]) -> list[str]:
     """Learning curves against every axis, and the curriculum where picks tell of it."""
     names = [f"curves-{axis}" for axis in AXES]
     for name, axis in zip(names, AXES, strict=True):
-        draw_curves(found[:FIGURE_CURVES], folder / name, results.env, axis)
+        draw_curves(curves[:FIGURE_CURVES], folder / name, results.env, axis)
     features = features_of(results.pool)
     played = trends(results, results.labels[:FIGURE_STRATEGIES], FIGURE_SEEDS)
     if played and (np.ptp(features.values, axis=0) > 0).any():
@@ -97,8 +90,8 @@ def report_html(results: Results, files: Sequence[str] = ()) -> str:
         results: of any engine; without an evaluation the page says so.
         files: names of the tables and figures that lie beside the page.
     """
-    found = curves(results)
-    rows = with_test(standings(found), found) if found else []
+    curves = learning_curves(results)
+    rows = with_test(standings(curves), curves) if curves else []
     style, script = _part("style.css"), "\n".join(_part(f"{name}.js") for name in SCRIPTS)
     policy = (
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
@@ -107,14 +100,14 @@ def report_html(results: Results, files: Sequence[str] = ()) -> str:
     data = {
         "steps": results.steps,
         "tasks": len(results.pool),
-        "unit": unit_returns(found),
-        "range": return_range(found),
-        "curves": curves_payload(found),
-        "cost": cost_payload(results, found),
+        "unit": unit_returns(curves),
+        "range": return_range(curves),
+        "curves": curves_payload(curves),
+        "cost": cost_payload(results, curves),
         "explorer": explorer_payload(results),
     }
     return Template(_part("page.html")).substitute(
-        _texts(results, found, rows, files),
+        _texts(results, curves, rows, files),
         version=__version__,
         policy=policy,
         style=style,
@@ -125,21 +118,21 @@ def report_html(results: Results, files: Sequence[str] = ()) -> str:
 
 
 def _texts(
-    results: Results, found: Sequence[Curve], rows: Sequence[Standing], files: Sequence[str]
+    results: Results, curves: Sequence[Curve], rows: Sequence[Standing], files: Sequence[str]
 ) -> dict[str, str]:
     """What the page's places are filled with, as HTML."""
-    places = [curve.label for curve in found]
+    places = [curve.label for curve in curves]
     heading = html_text.heading(results)
     return {
         "title": f"{heading} · procurl",
         "heading": heading,
-        "lead": html_text.lead(rows, found),
+        "lead": html_text.lead(rows, curves),
         "facts": html_text.facts(results),
         "notices": html_text.notices(results, rows),
-        "curve_caption": html_text.curve_caption(found, single_runs(found)),
+        "curve_caption": html_text.curve_caption(curves, single_runs(curves)),
         "about_table": html_text.about_table(rows),
         "final_table": html_tables.final_table(rows, places) if rows else "",
-        "improvement": html_tables.improvement(found, rows, places),
+        "improvement": html_tables.improvement(curves, rows, places),
         "coverage": html_text.coverage(results, select_runs(results)),
         "reproduce": html_text.reproduce(results, files),
     }

@@ -1,4 +1,4 @@
-"""`python -m procurl.theory --out DIR`: train the simulated learners, print a table, draw."""
+"""`python -m procurl.experiments.theory --out DIR`: simulate, print a table, draw figures."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from procurl.experiments.analysis.tables import as_markdown, as_text
 from procurl.experiments.theory.episodes_to_reach import (
     EPISODES,
     LEARNERS,
@@ -13,25 +14,27 @@ from procurl.experiments.theory.episodes_to_reach import (
     STRATEGIES,
     TASKS,
     compare,
-    table,
+    episodes_table,
 )
-from procurl.experiments.theory.theory_figures import improvement_figure, learning_figure
+from procurl.experiments.theory.theory_figures import draw_improvement, draw_learning
 
+TITLE = "Episodes until mean p* − mean p ≤ ε"
+TABLE_FILE = "episodes_to_reach.md"
 NOTES = """\
-A star marks the fewest episodes; ± is the 95% interval of the mean over {seeds} seeds. Where a cell
-has ">", some seed had not got there after {episodes} episodes, and the number is a lower bound.
-The last column compares hard with procurl-val seed by seed; level: the 95% interval of the
-difference includes 0. Half capped: every other task has p* = 0.3, and ProCuRL knows it; caps
-unknown: the same, but ProCuRL takes p* = 1."""
+A star marks the fewest episodes; ± is the 95% interval of the mean over {seeds} seeds. A ">" means
+that some seed had not reached ε after {episodes} episodes; the number is then a lower bound. The
+last column compares hard with procurl-val seed by seed; level: the 95% interval of the difference
+includes 0. Half capped: every other task has p* = 0.3, and ProCuRL knows it. Caps unknown: the
+same, but ProCuRL assumes p* = 1."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the comparison; gives the exit status."""
+    """Run the comparison and return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         options.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return _failed(f"--out {options.out} cannot be made: {error.strerror}")
+        return _failed(f"--out {options.out} cannot be created: {error.strerror}")
     total = len(LEARNERS) * len(STARTS)
     _say(
         f"{len(STRATEGIES)} strategies teach {TASKS} simulated tasks for {options.episodes} "
@@ -44,27 +47,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"[{len(comparisons):2d}/{total}] {time.perf_counter() - began:5.1f} s  "
             f"{comparison.learner}, start {comparison.start.name}"
         )
-    text = "\n\n".join(
-        [
-            "Episodes until mean p* − mean p ≤ ε",
-            table(comparisons),
-            NOTES.format(seeds=options.seeds, episodes=options.episodes),
-        ]
-    )
-    print(f"\n{text}\n")
-    (options.out / "steps_to_reach.md").write_text(text + "\n", encoding="utf-8")
+    table = episodes_table(comparisons)
+    notes = NOTES.format(seeds=options.seeds, episodes=options.episodes)
+    print(f"\n{TITLE}\n\n{as_text(table)}\n\n{notes}\n")
+    page = options.out / TABLE_FILE
+    page.write_text(f"{TITLE}\n\n{as_markdown(table)}\n{notes}\n", encoding="utf-8")
     try:
-        improvement_figure(options.out / "improvement.png")
-        learning_figure(options.out / "learning.png", comparisons)
+        draw_improvement(options.out / "improvement")
+        draw_learning(options.out / "learning", comparisons)
     except ImportError as error:
-        return _failed(f"the table is in {options.out / 'steps_to_reach.md'}, but {error}")
-    print(f"wrote steps_to_reach.md, improvement.png and learning.png to {options.out}")
+        return _failed(f"the table is in {page}, but {error}")
+    print(f"wrote {TABLE_FILE} and the figures improvement and learning to {options.out}")
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m procurl.theory",
+        prog="python -m procurl.experiments.theory",
         description="Train the simulated learners of the paper's theorems, strategy by strategy.",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder for table and figures")

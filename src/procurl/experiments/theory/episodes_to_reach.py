@@ -1,4 +1,4 @@
-"""How many episodes each strategy needs, for several learners and starts, as one table."""
+"""How many episodes each strategy needs to train each simulated learner, as one table."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from procurl.experiments.analysis.statistics import mean_interval
+from procurl.experiments.analysis.tables import Table
 from procurl.strategies.registry import make_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.theory.learners import AbstractLearner, Floats, Learner, ReinforceLearner
@@ -24,12 +26,12 @@ class Start:
     draw: Callable[[np.random.Generator, int], Floats]  # (random numbers, n) -> [n] p/p*
     loose: float  # ε that leaves about half of the way to go
     tight: float = 0.1  # ε that leaves no room for unsolved tasks
-    capped: float = 1.0  # p* of every other task; the rest have 1
-    told: float = 1.0  # what ProCuRL takes for p* of the capped tasks
+    cap: float = 1.0  # p* of every other task; the rest have 1
+    assumed_cap: float = 1.0  # p* of the capped tasks as ProCuRL knows it
 
     def p_star(self, n: int) -> Floats:
         """[n] the success that each task can reach."""
-        return _every_other(n, self.capped)
+        return _every_other(n, self.cap)
 
     def p(self, n: int, seeds: Sequence[int]) -> Floats:
         """[seeds, n] success before training."""
@@ -55,8 +57,8 @@ STARTS = (
     Start("mixed", _mixed, loose=0.25),
     Start("mostly hard", lambda rng, n: 0.01 + 0.98 * rng.beta(1.0, 8.0, n), loose=0.45),
     Start("mostly easy", lambda rng, n: 0.01 + 0.98 * rng.beta(6.0, 3.0, n), loose=0.2),
-    Start("half capped", _mixed, loose=0.2, capped=0.3, told=0.3),
-    Start("caps unknown", _mixed, loose=0.2, capped=0.3),
+    Start("half capped", _mixed, loose=0.2, cap=0.3, assumed_cap=0.3),
+    Start("caps unknown", _mixed, loose=0.2, cap=0.3),
 )
 
 
@@ -65,7 +67,7 @@ class Comparison(NamedTuple):
 
     learner: str
     start: Start
-    trained: dict[str, Training]  # by strategy
+    training: dict[str, Training]  # by strategy
 
 
 def compare(
@@ -75,7 +77,7 @@ def compare(
     for name, learner in LEARNERS.items():
         for start in STARTS:
             p, p_star = start.p(tasks, seeds), start.p_star(tasks)
-            trained = {
+            training = {
                 strategy: simulate(
                     learner,
                     strategy_for(strategy, start, tasks),
@@ -86,36 +88,25 @@ def compare(
                 )
                 for strategy in STRATEGIES
             }
-            yield Comparison(name, start, trained)
+            yield Comparison(name, start, training)
 
 
 def strategy_for(name: str, start: Start, n: int) -> Strategy:
     """The strategy with its default settings, but for the p* that ProCuRL's equation asks for."""
     if name.startswith("procurl"):
-        return make_strategy(name, p_star=_every_other(n, start.told))
+        return make_strategy(name, p_star=_every_other(n, start.assumed_cap))
     return make_strategy(name)
-
-
-def interval(values: Floats) -> tuple[float, float]:
-    """(mean, half the width of its 95% t interval) of independent values; 0 wide for one value."""
-    from scipy.special import stdtrit
-
-    count = len(values)
-    if count == 1:
-        return float(values[0]), 0.0
-    width = stdtrit(count - 1, 0.975) * values.std(ddof=1) / np.sqrt(count)
-    return float(values.mean()), float(width)
 
 
 def hard_beside_procurl(comparison: Comparison, epsilon: float) -> str:
     """Whether Hard needs fewer or more episodes than ProCuRL, compared seed by seed.
 
-    A difference whose 95% interval includes 0 counts as level. Runs that never get there count as
-    if they did with their last episode, which is to their favor.
+    A difference whose 95% interval includes 0 counts as level. Runs that never reach ε count as if
+    they reached it with their last episode, which favors them.
     """
-    steps = {name: _within_budget(run, epsilon) for name, run in comparison.trained.items()}
-    mean, width = interval(steps["hard"] - steps["procurl-val"])
-    if abs(mean) <= width:
+    steps = {name: _within_budget(run, epsilon) for name, run in comparison.training.items()}
+    mean, width, _ = mean_interval(steps["hard"] - steps["procurl-val"])
+    if abs(mean) <= np.nan_to_num(width):
         return "level"
     return "faster" if mean < 0 else "slower"
 
@@ -123,34 +114,31 @@ def hard_beside_procurl(comparison: Comparison, epsilon: float) -> str:
 def cells(comparison: Comparison, epsilon: float) -> list[str]:
     """Learner, start, ε, one 'mean ± interval' per strategy, and how Hard does beside ProCuRL.
 
-    Where a seed never gets there, the cell holds a lower bound: its mean with the budget in place
-    of the missing number. The lowest mean without misses has a star.
+    If a seed never reaches ε, the cell holds a lower bound: the mean with that seed counted at the
+    full budget. A star marks the lowest mean among strategies whose seeds all reach ε.
     """
     row, means = [], []
-    for run in comparison.trained.values():
+    for run in comparison.training.values():
         steps = _within_budget(run, epsilon)
-        mean, width = interval(steps)
+        mean, width, _ = mean_interval(steps)
         missed = np.isinf(steps_to_reach(run, epsilon)).any()
         means.append(np.inf if missed else mean)
-        row.append(f"> {mean:.0f}" if missed else f"{mean:.0f} ± {width:.0f}")
+        row.append(f"> {mean:.0f}" if missed else f"{mean:.0f} ± {np.nan_to_num(width):.0f}")
     if np.isfinite(min(means)):
         row[int(np.argmin(means))] += " *"
     head = [comparison.learner, comparison.start.name, f"{epsilon:g}"]
     return [*head, *row, hard_beside_procurl(comparison, epsilon)]
 
 
-def table(comparisons: Sequence[Comparison]) -> str:
-    """The episodes to reach ε as an aligned Markdown table."""
-    rows = [["learner", "start", "ε", *comparisons[0].trained, "hard is"]]
-    for comparison in comparisons:
-        for epsilon in (comparison.start.loose, comparison.start.tight):
-            rows.append(cells(comparison, epsilon))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    rows.insert(1, ["-" * width for width in widths])
-    return "\n".join(
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in rows
+def episodes_table(comparisons: Sequence[Comparison]) -> Table:
+    """The episodes to reach ε, a row per learner, start and ε."""
+    head = ("learner", "start", "ε", *comparisons[0].training, "hard is")
+    rows = (
+        tuple(cells(comparison, epsilon))
+        for comparison in comparisons
+        for epsilon in (comparison.start.loose, comparison.start.tight)
     )
+    return Table(head, tuple(rows))
 
 
 def _within_budget(training: Training, epsilon: float) -> Floats:

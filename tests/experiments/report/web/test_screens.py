@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from procurl.envs import make_pool
+from procurl.experiments.analysis.labels import step_label
 from procurl.records.results import RunId
 from procurl.tasks.pool import TaskPool
 from tests.experiments.report.browser import show
@@ -55,7 +56,9 @@ def test_the_results_need_no_scrolling_on_a_desktop(browser, tmp_path, width):
     browser.resize(width)
     browser.settle()
     room = "document.querySelector('#final .scroll')"
-    assert "test at 400k" in browser.texts("#final thead th")
+    assert "test at 0.4M" in browser.texts("#final thead th")
+    ticks = browser.texts("#curve-chart text[text-anchor=middle]")
+    assert [step_label(step) for step in range(0, 400_001, 100_000)] == ticks[:-2:2]
     assert browser.js(f"{room}.scrollWidth") <= browser.js(f"{room}.clientWidth")
 
 

@@ -31,7 +31,7 @@ function extent(values, fallback = [0, 1]) {
 }
 
 // Empty axes. Gives the svg and its scales; `x` and `y` turn numbers into pixels.
-function axes(width, { height, xDomain, yDomain, xLabel, yLabel, xFormat = short, xLeast = 0, yFormat = trim, right = 14, top = 10, label }) {
+function axes(width, { height, xDomain, yDomain, xLabel, yLabel, xFormat = stepLabel, xLeast = 0, yFormat = trim, right = 14, top = 10, label }) {
   const bottom = 40;
   const [x0, x1] = xDomain;
   const [y0, y1] = yDomain;

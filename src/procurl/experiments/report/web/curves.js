@@ -1,8 +1,8 @@
 // Learning curves: strategies switched on and off, three horizontal axes, a reading under the mouse.
 
 const AXES = {
-  steps: { label: "training steps", format: short },
-  env: { label: "environment steps, training and teacher", format: short },
+  steps: { label: "training steps", format: stepLabel },
+  env: { label: "environment steps, training and teacher", format: stepLabel },
   seconds: { label: "seconds of training", format: duration },
 };
 const FIRST_SHOWN = 12;
@@ -133,7 +133,7 @@ function markReading({ x, y, top, bottom, curves, marks }, axis, at) {
 function tellReading(at, axis, found) {
   const place = byId("curve-reading");
   place.replaceChildren(
-    html("span", {}, `By ${axis === "seconds" ? duration(at) : `${short(at)} steps`}:`),
+    html("span", {}, `By ${axis === "seconds" ? duration(at) : `${stepLabel(at)} steps`}:`),
     ...found.map(({ i, label, value, width, count }) => {
       const half = known(width) ? ` ± ${fixed(width, report.range)}` : "";
       return html("span", {}, swatch(i), `${label} `, html("b", {}, `${fixed(value, report.range)}${half}`), ` (${count})`);

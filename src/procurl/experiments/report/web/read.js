@@ -41,14 +41,14 @@ function nearest(numbers, wanted) {
 
 const known = (value) => value !== null && value !== undefined;
 
-// 1250000 as 1.25M, 25000 as 25k.
-function short(number) {
-  if (!known(number)) return "–";
-  const size = Math.abs(number);
-  if (size >= 1e9) return `${trim(number / 1e9)}G`;
-  if (size >= 1e6) return `${trim(number / 1e6)}M`;
-  if (size >= 1e3) return `${trim(number / 1e3)}k`;
-  return trim(number);
+// 250000 as 0.25M, 1500 as 1.5k: the same as step_label in analysis/labels.py.
+function stepLabel(steps) {
+  if (!known(steps)) return "–";
+  const size = Math.abs(steps);
+  if (size >= 1e9) return `${trim(steps / 1e9)}G`;
+  if (size >= 1e5) return `${trim(steps / 1e6)}M`;
+  if (size >= 1e3) return `${trim(steps / 1e3)}k`;
+  return String(Math.round(steps));
 }
 
 // At most three digits that count, without empty decimals.
@@ -63,7 +63,7 @@ function fixed(number, range = 1) {
   return number.toFixed(decimals).replace("-", "−");
 }
 
-const whole = (number) => Math.round(number).toLocaleString("en-GB");
+const whole = (number) => Math.round(number).toLocaleString("en-US");
 
 function percent(share) {
   return `${trim(100 * share)}%`;

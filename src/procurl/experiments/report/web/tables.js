@@ -48,7 +48,7 @@ function costBars() {
       root.append(svg("text", { class: "name", x: 0, y: top + 10 }, cut(label, 48)));
       root.append(svg("rect", { x: 0, y: top + 17, width: Math.max(1, a), height: 12, rx: 2, fill: "var(--solved)" }));
       if (b > 0) root.append(svg("rect", { x: a + 1.5, y: top + 17, width: Math.max(1, b), height: 12, rx: 2, fill: "var(--c4)" }));
-      root.append(svg("text", { x: a + b + 10, y: top + 27 }, `${short(train + teacher)}${teacher > 0 ? `, ${trim(times)}×` : ""} · ${duration(seconds)}`));
+      root.append(svg("text", { x: a + b + 10, y: top + 27 }, `${stepLabel(train + teacher)}${teacher > 0 ? `, ${trim(times)}×` : ""} · ${duration(seconds)}`));
     });
     const y = report.cost.length * ROW + 18;
     root.append(svg("rect", { x: 0, y: y - 9, width: 12, height: 10, rx: 2, fill: "var(--solved)" }), svg("text", { x: 18, y }, "training"));

@@ -2,7 +2,9 @@
 
 import io
 
-from procurl.experiments.analysis.summary import curves, draw_curves, table
+from procurl.experiments.analysis.curves import curves_from_rows
+from procurl.experiments.analysis.figures import draw_curves
+from procurl.experiments.analysis.tables import as_text, terminal_table
 from procurl.records.export import Row, write_csv
 
 
@@ -22,7 +24,7 @@ def rows():
 
 
 def test_the_table_shows_steps_that_were_evaluated():
-    lines = table(curves(rows())).splitlines()
+    lines = as_text(terminal_table(curves_from_rows(rows()))).splitlines()
     assert [" ".join(line.split()) for line in lines[:2]] == [
         "strategy runs at 0.1M at 0.2M at 0.4M env steps seconds",
         "procurl-val 4 0.25 ± 0.21 0.35 ± 0.21 0.55 ± 0.21 0.8M 2",
@@ -31,11 +33,13 @@ def test_the_table_shows_steps_that_were_evaluated():
 
 def test_the_table_has_a_gap_where_a_contender_is_not_there_yet():
     short = [row("easy", step=100_000)]
-    assert table(curves([*rows(), *short])).splitlines()[3].count("–") == 2
+    assert (
+        as_text(terminal_table(curves_from_rows([*rows(), *short]))).splitlines()[3].count("–") == 2
+    )
 
 
 def test_the_picture_is_a_png_with_an_svg_beside_it(tmp_path):
-    draw_curves(curves(rows()), tmp_path / "curves.png", "pointmass-s")
+    draw_curves(curves_from_rows(rows()), tmp_path / "curves.png", "pointmass-s")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
 

@@ -1,0 +1,21 @@
+"""How numbers of steps are written, in every table and figure."""
+
+import math
+
+MISSING = "–"
+
+
+def step_label(steps: float) -> str:
+    """A number of steps with three significant digits, in thousands or, from 100,000, in millions.
+
+    The report's page does the same in `web/read.js`.
+
+    >>> step_label(250_000), step_label(1_500), step_label(17_400_000), step_label(12)
+    ('0.25M', '1.5k', '17.4M', '12')
+    """
+    if not math.isfinite(steps):
+        return MISSING
+    for least, unit, sign in ((1e9, 1e9, "G"), (1e5, 1e6, "M"), (1e3, 1e3, "k")):
+        if abs(steps) >= least:
+            return f"{float(f'{steps / unit:.3g}'):g}{sign}"
+    return f"{steps:.0f}"
