@@ -1,4 +1,4 @@
-"""Runs of the JAX engine, as a sweep drives them."""
+"""The JAX engine as a sweep drives it: all runs of a batch in one program."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,17 @@ import numpy as np
 
 from procurl.envs import make_array_env
 from procurl.experiments.batches import Job, RunBatch
+from procurl.experiments.engines.models import ModelWeights, RunModels, save_run_models
+from procurl.experiments.engines.setup import setup_of
 from procurl.experiments.engines.trainer import Checkpoint
-from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
 from procurl.internals.settings import describe
-from procurl.policy import make_policy, save_policy
 from procurl.ppo.checkpoints import checkpoint_of, restore
 from procurl.ppo.runs import Evaluation, Runs
-from procurl.records.results import Measured, Snapshot, evaluated_tasks, shown_tasks
+from procurl.records.results import Measured, Snapshot
 
 
 class JaxTrainer:
-    """A batch of runs of one environment and one strategy; see `Trainer`."""
+    """Runs of one environment and one strategy, trained side by side; see `Trainer`."""
 
     def __init__(self, runs: Runs, env: str) -> None:
         self.runs = runs
@@ -72,47 +72,45 @@ class JaxTrainer:
         self._measured = [[] for _ in self.runs.seeds]
 
     def save_models(self, run: int, path: Path, facts: Mapping[str, Any]) -> None:
-        state, env = self.runs.state, self.runs.env
-        last = self.runs.evaluations[-1].performance[run]
-        kept = {
-            path: (state.training.student.params, last),
-            path.with_name(f"{path.name}-best"): (state.best_params, float(state.best[run])),
-        }
-        for place, (params, performance) in kept.items():
-            own = jax.tree.map(lambda leaf: np.asarray(leaf[run]), params)
-            told = {**facts, "steps": self.train_steps, "performance": performance}
-            policy = make_policy(own, self._env, env.action_low, env.action_high, told)
-            save_policy(place, policy)
+        state = self.runs.state
+
+        def weights(params: Any, performance: float) -> ModelWeights:
+            return ModelWeights(
+                jax.tree.map(lambda leaf: np.asarray(leaf[run]), params), performance
+            )
+
+        models = RunModels(
+            weights(state.training.student.params, self.runs.evaluations[-1].performance[run]),
+            weights(state.best_params, float(state.best[run])),
+        )
+        facts = {**facts, "steps": self.train_steps}
+        save_run_models(path, self._env, self.runs.env, models, facts)
 
 
 def make_jax_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
     """The runs of a batch at their first step."""
-    experiment = job.experiment
-    env = make_array_env(experiment.env)
-    contender = batch.contender
-    strategy = paper_strategy(experiment.env, contender.strategy, **contender.settings())
-    how = preset_of(experiment)
-    evaluated = evaluated_tasks(len(job.pool), how.eval_tasks)
+    env = make_array_env(job.experiment.env)
+    setup = setup_of(job, batch)
     runs = Runs(
         env,
         env.contexts_of(job.pool),
-        strategies=[strategy.bind(job.pool)] * batch.width,
-        ppo=[ppo_of(experiment)] * batch.width,
+        strategies=[setup.strategy.bind(job.pool)] * batch.width,
+        ppo=[setup.ppo] * batch.width,
         seeds=list(batch.seeds),
-        n_envs=experiment.n_envs,
-        eval_every=how.eval_every,
-        eval_tasks=evaluated,
-        eval_episodes=how.eval_episodes,
-        eval_stochastic=how.eval_stochastic,
-        whole_at=how.whole_at,
-        followed=shown_tasks(evaluated),
+        n_envs=job.experiment.n_envs,
+        eval_every=setup.preset.eval_every,
+        eval_tasks=setup.eval_tasks,
+        eval_episodes=setup.preset.eval_episodes,
+        eval_stochastic=setup.preset.eval_stochastic,
+        whole_at=setup.preset.whole_at,
+        followed=setup.snapshot_tasks,
         test_contexts=None if job.test_pool is None else env.contexts_of(job.test_pool),
     )
-    return JaxTrainer(runs, experiment.env)
+    return JaxTrainer(runs, job.experiment.env)
 
 
 def measured_of(evaluation: Evaluation, run: int) -> Measured:
-    """One run's part of an evaluation of all."""
+    """The evaluation of one run, from an evaluation of all."""
     snapshot = None
     if (seen := evaluation.followed) is not None:
         success = None if seen.success is None else seen.success[run]

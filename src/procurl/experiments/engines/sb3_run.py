@@ -12,9 +12,11 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from procurl.envs import make_host_env
 from procurl.envs.adapters.gym_env import GymEnv
 from procurl.envs.adapters.task_env import TaskEnv
-from procurl.experiments.engines.sb3_ppo import paper_ppo
-from procurl.experiments.presets import Preset
-from procurl.ppo.learning.settings import PPOSettings
+from procurl.experiments.batches import Job
+from procurl.experiments.engines.models import ModelWeights, RunModels
+from procurl.experiments.engines.sb3_ppo import network_weights, paper_ppo
+from procurl.experiments.engines.setup import RunSetup
+from procurl.records.packing import pack_measured, unpack_measured
 from procurl.records.results import Measured
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.envs.workers import Workers
@@ -23,61 +25,43 @@ from procurl.sb3.recorder import measured_of
 from procurl.sb3.saving.random_state import random_state, restore_random_state
 from procurl.sb3.saving.runs import Saved, state_of, within
 from procurl.sb3.seeds import seed_of
-from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 
 Arrays = dict[str, NDArray[Any]]
 EVAL_WIDTH = 32  # environments at a time in evaluations and rollouts
-START_SAMPLES = 16  # where resets are random, the starts of a task that its value is the mean over
+START_SAMPLES = 16  # with random resets, the starts that a task's value is averaged over
 
 
 class SB3Run:
-    """A run that has random numbers of its own, so that runs may take turns in a process.
+    """One run of a `SequentialTrainer`.
+
+    It has its own random state, so that runs may take turns in one process.
 
     Args:
-        env: name of the environment.
-        pool: the tasks.
-        strategy: chooses among them.
-        ppo: settings of the student.
+        job: the experiment and its pools.
+        setup: what the runs of the batch share.
         seed: of all random numbers.
-        n_envs: environments that share the steps of an update.
-        how: when and how the run is evaluated.
-        eval_tasks: ids [m] of the tasks that evaluations play.
-        test_pool: played at every evaluation, too.
     """
 
-    def __init__(
-        self,
-        env: str,
-        pool: TaskPool,
-        strategy: Strategy,
-        ppo: PPOSettings,
-        seed: int,
-        *,
-        n_envs: int,
-        how: Preset,
-        eval_tasks: NDArray[np.int64],
-        test_pool: TaskPool | None,
-    ) -> None:
-        self.env_name = env
-        self.strategy = strategy
-        self.ppo = ppo
+    def __init__(self, job: Job, setup: RunSetup, seed: int) -> None:
+        env, pool = job.experiment.env, job.pool
+        self.strategy = setup.strategy
+        self.ppo = setup.ppo
         self.seed = seed
-        self.eval_every = how.eval_every
+        self.eval_every = setup.preset.eval_every
         self.measured: list[Measured] = []
         self.seconds = 0.0
         self.stopped_at: int | None = None
         self.best = -np.inf
-        self._how = how
-        self._eval_tasks = eval_tasks
-        self._steps = 0  # of training, those of a run that was stopped included
+        self._setup = setup
+        self._steps = 0  # of training; a run that was stopped goes on counting
         self._workers = _for_evaluations(env, pool)
-        self._test = None if test_pool is None else _for_evaluations(env, test_pool)
+        self._test = None if job.test_pool is None else _for_evaluations(env, job.test_pool)
         dynamics = make_host_env(env)
-        self.model = paper_ppo(_envs(env, pool, n_envs), ppo, seed)
+        self.model = paper_ppo(_envs(env, pool, job.experiment.n_envs), setup.ppo, seed)
         self.model.set_logger(Logger(None, []))
         self.callback = CurriculumCallback(
-            strategy,
+            setup.strategy,
             seed=seed,
             eval_env=self._workers.env,
             reset_samples=START_SAMPLES if np.prod(dynamics.start_noise_shape) else 1,
@@ -88,7 +72,7 @@ class SB3Run:
 
     @property
     def train_steps(self) -> int:
-        """Training steps taken; a run that was stopped counts on beside the others."""
+        """Training steps taken; a run that was stopped goes on counting with the others."""
         return self._steps
 
     def weights(self) -> Arrays:
@@ -96,7 +80,7 @@ class SB3Run:
         return {name: part.numpy().copy() for name, part in self.model.policy.state_dict().items()}
 
     def advance(self) -> None:
-        """Train for one update, and evaluate where due."""
+        """Train for one update, and evaluate if due."""
         before = self._steps
         self._steps += self.ppo.n_steps
         if self.stopped_at is None:
@@ -108,13 +92,13 @@ class SB3Run:
             self.evaluate(reached * self.eval_every)
 
     def _learn(self) -> None:
-        """One update; weights that are no longer finite stop the run and are taken back."""
+        """Train for one update; if weights are no longer finite, stop and restore the last ones."""
         kept = self.weights()
         restore_random_state(self._random)
         try:
             self.model.learn(self.ppo.n_steps, self.callback, reset_num_timesteps=False)
             self.callback.tell()  # now, so that evaluations see it
-        except ValueError:  # so PyTorch says that a distribution has no finite parameters
+        except ValueError:  # PyTorch raises it if the parameters of a distribution are not finite
             if _all_finite(self.weights()):
                 raise
         self._random = random_state()
@@ -125,7 +109,7 @@ class SB3Run:
     def evaluate(self, step: int) -> Measured:
         """Play the evaluation's episodes, and keep the best weights so far."""
         restore_random_state(self._random)
-        found = self._played(self._workers, self._eval_tasks, step)
+        found = self._played(self._workers, self._setup.eval_tasks, step)
         test = None if self._test is None else self._played(self._test, None, step)
         self._random = random_state()
         measured = measured_of(self.callback, found, step, self.seconds, test)
@@ -139,16 +123,17 @@ class SB3Run:
         return evaluate(
             self.model,
             workers,
-            episodes=self._how.eval_episodes,
-            deterministic=not self._how.eval_stochastic,
+            episodes=self._setup.preset.eval_episodes,
+            deterministic=not self._setup.preset.eval_stochastic,
             tasks=tasks,
             seed=seed_of(self.seed, step),
         )
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """(JSON values, arrays) to go on from; what was measured is kept by whoever asks."""
+        """(JSON values, arrays) to go on from."""
         restore_random_state(self._random)
         saved = state_of(self.callback.teacher)
+        measured, columns = pack_measured([self.measured])
         meta = {
             "steps": self._steps,
             "updates": self.model._n_updates,
@@ -156,10 +141,12 @@ class SB3Run:
             "stopped_at": self.stopped_at,
             "best": self.best if np.isfinite(self.best) else None,
             "teacher": saved.meta,
+            "measured": measured,
         }
         picks = np.concatenate([*(self.callback.picks or []), np.zeros(0, dtype=np.int64)])
         groups = {
             "teacher": saved.arrays,
+            "measured": columns,
             "weights": self.weights(),
             "best": self.best_weights,
             "adam": _optimizer_state(self.model.policy.optimizer),
@@ -168,12 +155,12 @@ class SB3Run:
         named = {f"{g}/{name}": part for g, own in groups.items() for name, part in own.items()}
         return meta, named
 
-    def restore(self, meta: dict[str, Any], arrays: Arrays, measured: list[Measured]) -> None:
-        """Go on from `state`, in a run that was just made."""
+    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        """Go on from `state`, in a new run."""
         self._steps, self.seconds = meta["steps"], meta["seconds"]
         self.stopped_at = meta["stopped_at"]
         self.best = -np.inf if meta["best"] is None else meta["best"]
-        self.measured = measured
+        (self.measured,) = unpack_measured(meta["measured"], within("measured/", arrays))
         self.best_weights = within("best/", arrays)
         self._set_weights(within("weights/", arrays))
         _restore_optimizer(self.model.policy.optimizer, within("adam/", arrays))
@@ -183,6 +170,17 @@ class SB3Run:
         self.callback.resume_from(Saved(meta["teacher"], within("teacher/", arrays), None))
         self.model.learn(0, self.callback, reset_num_timesteps=False)  # takes it up, no more
         self._random = random_state()
+
+    def models(self) -> RunModels:
+        """The last weights and the best ones so far."""
+
+        def params(weights: Arrays) -> Any:
+            return network_weights({name: torch.from_numpy(w) for name, w in weights.items()})
+
+        return RunModels(
+            ModelWeights(params(self.weights()), self.measured[-1].performance),
+            ModelWeights(params(self.best_weights), self.best),
+        )
 
     def _set_weights(self, weights: Arrays) -> None:
         self.model.policy.load_state_dict(
@@ -195,7 +193,7 @@ def _for_evaluations(name: str, pool: TaskPool) -> Workers:
 
 
 def _envs(name: str, pool: TaskPool, n: int) -> VecEnv:
-    """n environments side by side, which share their dynamics."""
+    """n environments that share their dynamics."""
     dynamics = make_host_env(name)
     return DummyVecEnv([lambda: TaskEnv(GymEnv(dynamics, pool), pool)] * n)
 
@@ -205,7 +203,7 @@ def _all_finite(weights: Arrays) -> bool:
 
 
 def _optimizer_state(optimizer: torch.optim.Optimizer) -> Arrays:
-    """What Adam remembers of every parameter."""
+    """The state that Adam has for every parameter."""
     return {
         f"{parameter}.{name}": part.numpy().copy()
         for parameter, own in optimizer.state_dict()["state"].items()

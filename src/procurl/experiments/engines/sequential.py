@@ -1,0 +1,133 @@
+"""A trainer whose runs take turns: one update of each, then the next."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from procurl.envs import make_host_env
+from procurl.experiments.engines.models import RunModels, save_run_models
+from procurl.experiments.engines.trainer import Checkpoint
+from procurl.internals.settings import describe
+from procurl.ppo.learning.settings import PPOSettings
+from procurl.records.results import Measured
+from procurl.strategies.strategy import Strategy
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class SequentialRun(Protocol):
+    """One run of a `SequentialTrainer`; see `Trainer` for what the members mean."""
+
+    @property
+    def strategy(self) -> Strategy: ...
+
+    @property
+    def ppo(self) -> PPOSettings: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def eval_every(self) -> int: ...
+
+    @property
+    def train_steps(self) -> int: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def measured(self) -> Sequence[Measured]: ...
+
+    @property
+    def stopped_at(self) -> int | None: ...
+
+    def advance(self) -> None:
+        """Train for one update, and evaluate if due; a run that was stopped only counts steps."""
+
+    def evaluate(self, step: int) -> Any:
+        """Evaluate now; `step` is the step to record."""
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """(JSON values, arrays) to go on from."""
+
+    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        """Go on from `state`, in a new run."""
+
+    def models(self) -> RunModels:
+        """The weights to save."""
+
+
+class SequentialTrainer:
+    """Runs of one environment and one strategy that take turns; see `Trainer`.
+
+    Args:
+        runs: in the order of their seeds.
+        env: name of the environment.
+        device: where the runs learn and step; part of the identity of their numbers.
+    """
+
+    def __init__(self, runs: Sequence[SequentialRun], env: str, device: str) -> None:
+        self.runs = runs
+        self._env = env
+        self._device = device
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        first = self.runs[0]
+        return {
+            "strategy": describe(first.strategy),
+            "ppo": describe(first.ppo),
+            "seeds": [run.seed for run in self.runs],
+            "eval_every": first.eval_every,
+            "device": self._device,
+        }
+
+    @property
+    def train_steps(self) -> int:
+        return self.runs[0].train_steps
+
+    @property
+    def seconds(self) -> float:
+        return sum(run.seconds for run in self.runs)
+
+    @property
+    def measured(self) -> Sequence[Sequence[Measured]]:
+        return [run.measured for run in self.runs]
+
+    @property
+    def stopped_at(self) -> Sequence[int | None]:
+        return [run.stopped_at for run in self.runs]
+
+    def advance(self) -> None:
+        for run in self.runs:
+            run.advance()
+
+    def evaluate(self, step: int) -> Any:
+        return [run.evaluate(step) for run in self.runs]
+
+    def checkpoint(self) -> Checkpoint:
+        metas = []
+        arrays: Arrays = {}
+        for i, run in enumerate(self.runs):
+            meta, own = run.state()
+            metas.append(meta)
+            arrays |= {f"{i}/{name}": array for name, array in own.items()}
+        return Checkpoint({"runs": metas}, arrays)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        for i, (run, meta) in enumerate(zip(self.runs, checkpoint.meta["runs"], strict=True)):
+            prefix = f"{i}/"
+            own = {
+                name.removeprefix(prefix): array
+                for name, array in checkpoint.arrays.items()
+                if name.startswith(prefix)
+            }
+            run.restore(meta, own)
+
+    def save_models(self, run: int, path: Path, facts: Mapping[str, Any]) -> None:
+        facts = {**facts, "steps": self.train_steps}
+        dynamics = make_host_env(self._env)
+        save_run_models(path, self._env, dynamics, self.runs[run].models(), facts)
