@@ -134,7 +134,10 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys):
             "engine host is for ballcatching, antgoal, got environment 'pointmass-s'",
         ),
         (["pointmass-s", "--workers", "0"], "workers must be an integer of at least 1, got 0"),
-        (["pointmass-s", "--backend", "ray", "--workers", "2"], "backend local only, got 2: Ray"),
+        (
+            ["pointmass-s", "--backend", "ray", "--workers", "2"],
+            "workers needs the backend local, got 2: Ray",
+        ),
         (["pointmass-s", "--eval-episodes", "0"], "eval_episodes must be an integer of at least 1"),
         (["pointmass-s", "--eval-every", "-1"], "eval_every must be an integer of at least 1"),
         (
@@ -142,7 +145,7 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys):
             "eval_every must be at least the 1024 steps of an update, got 1000",
         ),
         (["pointmass-s", "--backend", "slurm"], "backend must be one of local, ray"),
-        (["pointmass-s", "--ray-address", "auto"], "ray_address is of use with the backend ray"),
+        (["pointmass-s", "--ray-address", "auto"], "ray_address needs the backend ray"),
         (
             ["pointmass-s", "--backend", "ray", "--ray-address", "ray://head:10001"],
             "ray_address must be auto or HOST:PORT",
