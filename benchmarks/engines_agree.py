@@ -20,7 +20,7 @@ import numpy as np
 from procurl import TaskPool
 from procurl.envs import make_array_env
 from procurl.experiments.analysis.statistics import difference_interval
-from procurl.experiments.compare import compare
+from procurl.experiments.comparison import compare
 from procurl.experiments.request import ComparisonRequest, TrainingOptions
 from procurl.records.store import read_store
 

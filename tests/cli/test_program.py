@@ -152,7 +152,7 @@ def untrained(monkeypatch):
     def compare(asked):
         raise AssertionError("training has begun")
 
-    monkeypatch.setattr("procurl.experiments.compare.compare", compare)
+    monkeypatch.setattr("procurl.experiments.comparison.compare", compare)
 
 
 TRAIN = ["train", "pointmass-s", "--strategy", "iid"]
@@ -198,8 +198,8 @@ def test_the_folder_of_a_picture_is_made_and_drawing_says_how_far_it_is(
         assert picture.parent.is_dir()
         logging.getLogger("procurl.envs.rendering.playback").info("drawing frame 10 of 20")
 
-    monkeypatch.setattr("procurl.experiments.compare.compare", lambda asked: "table")
-    monkeypatch.setattr("procurl.experiments.compare.render", render)
+    monkeypatch.setattr("procurl.experiments.comparison.compare", lambda asked: "table")
+    monkeypatch.setattr("procurl.experiments.comparison.render", render)
     assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 0
     assert capsys.readouterr().err == "drawing frame 10 of 20\n"
     assert not logging.getLogger("procurl.envs.rendering.playback").handlers

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from procurl.experiments import compare as compare_module
+from procurl.experiments import comparison as compare_module
 from procurl.experiments import request as request_module
-from procurl.experiments.compare import compare
+from procurl.experiments.comparison import compare
 from procurl.experiments.request import (
     ComparisonRequest,
     EvaluationOptions,

@@ -127,7 +127,7 @@ def _compare(parsed: argparse.Namespace) -> int:
     if parsed.engine == "sb3":
         needs("sb3", "stable_baselines3", "gymnasium")
     needs("report", "matplotlib", "PIL")
-    from procurl.experiments.compare import compare, render
+    from procurl.experiments.comparison import compare, render
     from procurl.experiments.request import (
         ComparisonRequest,
         EvaluationOptions,

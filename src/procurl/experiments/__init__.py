@@ -1,1 +1,147 @@
-"""Comparisons of strategies over many runs: what to run, running it, and what came of it."""
+"""Experiments: training strategies over many seeds, and comparing, reporting and recording them.
+
+- `request`: what a user asks; `comparison`: from there to a table and a report; `presets`: the
+  paper's settings; `batches`: what a worker gets.
+- `engines`: our PPO and Stable-Baselines3's, behind one interface.
+- `running`: this machine or a cluster, checkpoints, progress and logs.
+- `analysis`, `report`: statistics, tables, figures and the page.
+- `paper`, `compact_records`, `theory`: the paper's tables and figures, by name.
+
+Importing this package imports none of them: every name below loads its module when it is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from procurl.experiments.analysis.curves import curves_from_rows
+    from procurl.experiments.analysis.standings import standings, with_test
+    from procurl.experiments.analysis.statistics import (
+        area_under_curve,
+        difference_interval,
+        iqm,
+        iqm_interval,
+        mean_interval,
+        probability_of_improvement,
+        steps_to_reach,
+        time_to_threshold,
+    )
+    from procurl.experiments.analysis.tables import (
+        as_csv,
+        as_markdown,
+        as_text,
+        final_table,
+        numbers_table,
+    )
+    from procurl.experiments.compact_records.files import load_records, write_records
+    from procurl.experiments.compact_records.joining import join_records
+    from procurl.experiments.comparison import compare, render
+    from procurl.experiments.paper.published import published_number
+    from procurl.experiments.presets import Preset, paper_ppo_settings, paper_strategy, preset
+    from procurl.experiments.report.page import report_html, write_report
+    from procurl.experiments.request import (
+        ComparisonRequest,
+        EvaluationOptions,
+        ExecutionOptions,
+        OutputOptions,
+        TrainingOptions,
+    )
+    from procurl.records.experiment import Experiment, RunPlan
+    from procurl.records.export import Row
+    from procurl.records.results import Measured, Results, RunId, Snapshot
+    from procurl.records.store import open_experiment, read_store
+
+_MODULES = {
+    "procurl.experiments.analysis.curves": ("curves_from_rows",),
+    "procurl.experiments.analysis.standings": ("standings", "with_test"),
+    "procurl.experiments.analysis.statistics": (
+        "area_under_curve",
+        "difference_interval",
+        "iqm",
+        "iqm_interval",
+        "mean_interval",
+        "probability_of_improvement",
+        "steps_to_reach",
+        "time_to_threshold",
+    ),
+    "procurl.experiments.analysis.tables": (
+        "as_csv",
+        "as_markdown",
+        "as_text",
+        "final_table",
+        "numbers_table",
+    ),
+    "procurl.experiments.compact_records.files": ("load_records", "write_records"),
+    "procurl.experiments.compact_records.joining": ("join_records",),
+    "procurl.experiments.comparison": ("compare", "render"),
+    "procurl.experiments.paper.published": ("published_number",),
+    "procurl.experiments.presets": ("Preset", "paper_ppo_settings", "paper_strategy", "preset"),
+    "procurl.experiments.report.page": ("report_html", "write_report"),
+    "procurl.experiments.request": (
+        "ComparisonRequest",
+        "EvaluationOptions",
+        "ExecutionOptions",
+        "OutputOptions",
+        "TrainingOptions",
+    ),
+    "procurl.records.experiment": ("Experiment", "RunPlan"),
+    "procurl.records.export": ("Row",),
+    "procurl.records.results": ("Measured", "Results", "RunId", "Snapshot"),
+    "procurl.records.store": ("open_experiment", "read_store"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "ComparisonRequest",
+    "EvaluationOptions",
+    "ExecutionOptions",
+    "Experiment",
+    "Measured",
+    "OutputOptions",
+    "Preset",
+    "Results",
+    "Row",
+    "RunId",
+    "RunPlan",
+    "Snapshot",
+    "TrainingOptions",
+    "area_under_curve",
+    "as_csv",
+    "as_markdown",
+    "as_text",
+    "compare",
+    "curves_from_rows",
+    "difference_interval",
+    "final_table",
+    "iqm",
+    "iqm_interval",
+    "join_records",
+    "load_records",
+    "mean_interval",
+    "numbers_table",
+    "open_experiment",
+    "paper_ppo_settings",
+    "paper_strategy",
+    "preset",
+    "probability_of_improvement",
+    "published_number",
+    "read_store",
+    "render",
+    "report_html",
+    "standings",
+    "steps_to_reach",
+    "time_to_threshold",
+    "with_test",
+    "write_records",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

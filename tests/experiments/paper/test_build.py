@@ -317,11 +317,11 @@ class TestTraining:
         assert not asked
 
     def test_the_runner_is_asked_for_what_the_entry_needs(self, tmp_path, monkeypatch):
-        from procurl.experiments import compare
+        from procurl.experiments import comparison
         from procurl.records import store
 
         asked = []
-        monkeypatch.setattr(compare, "compare", asked.append)
+        monkeypatch.setattr(comparison, "compare", asked.append)
 
         class Read:
             def __enter__(self):

@@ -104,7 +104,7 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, to
 
 def trained(sweep: Sweep, contenders: list[str], out: Path, options: PaperOptions) -> Results:
     """The results of a sweep, once these contenders are trained."""
-    from procurl.experiments.compare import compare
+    from procurl.experiments.comparison import compare
     from procurl.records.store import read_store
 
     request = _request(sweep, contenders, out, options)

@@ -203,5 +203,7 @@ def test_a_directory_in_use_is_refused(tmp_path, capsys):
 
 
 def test_driving_a_comparison_does_not_import_what_trains():
-    code = "import procurl.experiments.compare, sys; assert not {'jax', 'torch'} & {*sys.modules}"
+    code = (
+        "import procurl.experiments.comparison, sys; assert not {'jax', 'torch'} & {*sys.modules}"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

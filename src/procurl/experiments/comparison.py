@@ -1,0 +1,111 @@
+"""Training several strategies and comparing them, as `procurl compare` and `procurl train` do."""
+
+from pathlib import Path
+
+import numpy as np
+
+from procurl.envs import make_host_env
+from procurl.experiments.batches import Job, RunBatch, batches_of, costly_first
+from procurl.experiments.engines.registry import resolve_engine, trainer_module
+from procurl.experiments.request import (
+    ComparisonRequest,
+    cost_of,
+    make_experiment,
+    read_pools,
+    width_of,
+)
+from procurl.experiments.running.backend import Backend
+from procurl.experiments.running.live import live
+from procurl.experiments.running.local import LocalBackend, sole_user
+from procurl.experiments.running.logs import open_logs
+from procurl.experiments.running.recorder import recorder, unfinished
+from procurl.internals.hardware import cores, has_gpu
+from procurl.records.experiment import RunPlan
+from procurl.records.store import FILE, Store, open_experiment, read_store
+
+
+def compare(request: ComparisonRequest) -> str:
+    """Train every strategy with every seed and return the table.
+
+    Results, the report and checkpoints go to `request.out`. An existing directory is continued:
+    runs that are finished there are not trained again.
+    """
+    request.check()
+    out, output = request.out, request.output
+    with _make_backend(request) as backend:
+        pool, test_pool = read_pools(request)
+        experiment = make_experiment(request, backend.device, test_pool)
+        plan = RunPlan({}).extended(request.contenders, request.seeds)
+        with (
+            sole_user(out),
+            open_experiment(out, experiment, pool, plan, output.command) as store,
+            open_logs(store.experiment, output.tensorboard, output.wandb) as logs,
+        ):
+            job = Job(store.experiment, pool, test_pool, output.keep_models)
+            batches = batches_of(store.plan, store.experiment.width)
+            missing = unfinished(store, batches, output.keep_models)
+            with live(store.experiment, batches, set(batches) - set(missing)) as show:
+                ordered = costly_first(
+                    missing, lambda contender: cost_of(request.env, contender, pool)
+                )
+                backend.run(out, job, ordered, recorder(store, logs, show))
+            return summarize(out, store)
+
+
+def summarize(out: Path, store: Store) -> str:
+    """Write the table and the report of the directory `out`, and return the table."""
+    from procurl.experiments.analysis.curves import curves_from_rows
+    from procurl.experiments.analysis.tables import as_text, terminal_table
+    from procurl.experiments.report import write_report
+
+    text = as_text(terminal_table(curves_from_rows(store.rows())))
+    (out / "table.txt").write_text(text + "\n", encoding="utf-8")
+    write_report(out)
+    return text
+
+
+def model_path(out: Path, batch: RunBatch, seed: int) -> Path:
+    """The path of the last weights of a run; the best weights have `-best` appended."""
+    return out / batch.folder / "models" / f"seed-{seed:05d}"
+
+
+def render(out: Path, picture: Path, tasks: int = 4) -> None:
+    """Write an animation of the best weights of the first run of a directory.
+
+    Args:
+        out: directory of the results.
+        picture: GIF file to write.
+        tasks: number of tasks to play, spread evenly over the pool.
+    """
+    from procurl.envs.rendering.playback import write_gif
+    from procurl.policy import load_policy
+
+    with read_store(out) as store:
+        batch = batches_of(store.plan, store.experiment.width)[0]
+        env, pool = make_host_env(store.experiment.env), store.results().pool
+    contexts = env.contexts_of(pool)
+    chosen = np.linspace(0, len(contexts) - 1, min(tasks, len(contexts))).astype(int)
+    path = model_path(out, batch, batch.first_seed)
+    write_gif(picture, env, contexts[chosen], load_policy(f"{path}-best"))
+
+
+def _make_backend(request: ComparisonRequest) -> Backend:
+    engine, execution = request.training.engine, request.execution
+    use_gpus = engine != "sb3"
+    if execution.backend == "ray":
+        from procurl.experiments.running.ray_backend import RayBackend
+
+        return RayBackend(execution.ray_address, use_gpus)
+    device = "gpu" if use_gpus and has_gpu() else "cpu"
+    usual = 1 if device == "gpu" else cores()
+    count = min(execution.workers or usual, _count_batches(request, device))
+    return LocalBackend(count, device, trainer_module(resolve_engine(engine, request.env, device)))
+
+
+def _count_batches(request: ComparisonRequest, device: str) -> int:
+    """The number of batches once `request` is added to what its directory already holds."""
+    width, plan = width_of(request, device), RunPlan({})
+    if (request.out / FILE).exists():
+        with read_store(request.out) as store:
+            width, plan = store.experiment.width, store.plan
+    return len(batches_of(plan.extended(request.contenders, request.seeds), width))
