@@ -33,7 +33,7 @@ from procurl.tasks.pool import TaskPool
 
 if TYPE_CHECKING:
     from procurl.envs.adapters.task_env import TaskEnv
-    from procurl.policy import load_policy
+    from procurl.policy import load_policy, make_policy, save_policy
 
 __version__ = "0.1.0.dev0"
 
@@ -41,6 +41,8 @@ __version__ = "0.1.0.dev0"
 _LOADED_WHEN_ASKED = {
     "TaskEnv": "procurl.envs.adapters.task_env",
     "load_policy": "procurl.policy.policy",
+    "make_policy": "procurl.policy.policy",
+    "save_policy": "procurl.policy.policy",
 }
 
 __all__ = [
@@ -67,8 +69,10 @@ __all__ = [
     "TaskPool",
     "TopRollouts",
     "load_policy",
+    "make_policy",
     "make_strategy",
     "register_strategy",
+    "save_policy",
     "strategy_names",
 ]
 

@@ -183,14 +183,14 @@ def _envs(_: argparse.Namespace) -> int:
     from procurl.envs import make_host_env
     from procurl.envs.registry import ENVIRONMENTS
 
-    for name, registered in ENVIRONMENTS.items():
+    for name, spec in ENVIRONMENTS.items():
         env = make_host_env(name)
         actions = f"{env.n_actions} actions"
         if env.action_low is not None:
             actions = f"actions in a box of {len(env.action_low)} dimensions"
         print(name)
         print(f"  {_first_line(env)}")
-        print(f"  Gymnasium id: {registered.gym_id}")
+        print(f"  Gymnasium id: {spec.gym_id}")
         print(f"  observation of {len(env.observation_low)} numbers, {actions}")
         print(f"  context: {', '.join(env.context_names)}; at most {env.horizon} steps")
     return 0

@@ -1,13 +1,18 @@
-"""The environments of the paper, and what makes tasks of any Gymnasium environment's.
+"""The environments of the paper, their pools and pictures, and adapters to Gymnasium.
 
-Importing this registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-v0`,
-`procurl/BasicKarel-v0`, `procurl/BallCatching-v0` and `procurl/AntGoal-v0` with Gymnasium, where
-that is installed. PointMass and Karel need NumPy alone, or JAX; the other two MuJoCo.
+Each environment has a package: `point_mass`, `karel`, `ball_catching` and `ant_goal`; the last two
+share `mujoco`. `array_env` defines what an array environment is, `registry` finds one by its name,
+`adapters` turns it into Gymnasium environments, and `rendering` draws and animates episodes.
+
+Importing this package registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-v0`,
+`procurl/BasicKarel-v0`, `procurl/BallCatching-v0` and `procurl/AntGoal-v0` with Gymnasium, if it is
+installed. PointMass and Karel need NumPy, or JAX; BallCatching and AntGoal need MuJoCo.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from procurl.envs.array_env import ArrayEnv, Transition, require_context
 from procurl.envs.registry import (
     environment_names,
     make_array_env,
@@ -18,29 +23,91 @@ from procurl.envs.registry import (
 
 if TYPE_CHECKING:
     from procurl.envs.adapters.gym_env import GymEnv
-    from procurl.envs.adapters.task_env import TaskEnv
+    from procurl.envs.adapters.task_env import EpisodeStatistics, TaskEnv
     from procurl.envs.adapters.vector_env import GymVectorEnv
+    from procurl.envs.ant_goal.host import HostAntGoal
+    from procurl.envs.ant_goal.mjx import MjxAntGoal
+    from procurl.envs.ant_goal.pool import ant_goal_pool
+    from procurl.envs.ball_catching.host import HostBallCatching
+    from procurl.envs.ball_catching.mjx import MjxBallCatching
+    from procurl.envs.ball_catching.pool import ball_catching_pool
+    from procurl.envs.karel.dynamics import Karel
+    from procurl.envs.karel.file import read_karel_pool, write_karel_pool
+    from procurl.envs.karel.generator import KarelDifficulty, generate_karel_tasks
+    from procurl.envs.karel.picture import karel_picture
+    from procurl.envs.karel.pool import karel_pool, karel_solutions
+    from procurl.envs.karel.task import karel_context, karel_task
+    from procurl.envs.point_mass.dynamics import DensePointMass, SparsePointMass
+    from procurl.envs.point_mass.pool import point_mass_pool
+    from procurl.envs.rendering.contact_sheet import contact_sheet, write_png
+    from procurl.envs.rendering.playback import Episode, play, write_gif
 
 __all__ = [
+    "ArrayEnv",
+    "DensePointMass",
+    "Episode",
+    "EpisodeStatistics",
     "GymEnv",
     "GymVectorEnv",
+    "HostAntGoal",
+    "HostBallCatching",
+    "Karel",
+    "KarelDifficulty",
+    "MjxAntGoal",
+    "MjxBallCatching",
+    "SparsePointMass",
     "TaskEnv",
+    "Transition",
+    "ant_goal_pool",
+    "ball_catching_pool",
+    "contact_sheet",
     "environment_names",
+    "generate_karel_tasks",
+    "karel_context",
+    "karel_picture",
+    "karel_pool",
+    "karel_solutions",
+    "karel_task",
     "make_array_env",
     "make_host_env",
     "make_pool",
+    "play",
+    "point_mass_pool",
+    "read_karel_pool",
+    "require_context",
+    "write_gif",
+    "write_karel_pool",
+    "write_png",
 ]
 
-_NEED_GYMNASIUM = {
-    "GymEnv": "gym_env",
-    "GymVectorEnv": "vector_env",
-    "TaskEnv": "task_env",
+# Imported on first use, because these need Gymnasium, Pillow or MuJoCo, or take time to import.
+_LAZY_NAMES = {
+    "adapters.gym_env": ("GymEnv",),
+    "adapters.task_env": ("EpisodeStatistics", "TaskEnv"),
+    "adapters.vector_env": ("GymVectorEnv",),
+    "ant_goal.host": ("HostAntGoal",),
+    "ant_goal.mjx": ("MjxAntGoal",),
+    "ant_goal.pool": ("ant_goal_pool",),
+    "ball_catching.host": ("HostBallCatching",),
+    "ball_catching.mjx": ("MjxBallCatching",),
+    "ball_catching.pool": ("ball_catching_pool",),
+    "karel.dynamics": ("Karel",),
+    "karel.file": ("read_karel_pool", "write_karel_pool"),
+    "karel.generator": ("KarelDifficulty", "generate_karel_tasks"),
+    "karel.picture": ("karel_picture",),
+    "karel.pool": ("karel_pool", "karel_solutions"),
+    "karel.task": ("karel_context", "karel_task"),
+    "point_mass.dynamics": ("DensePointMass", "SparsePointMass"),
+    "point_mass.pool": ("point_mass_pool",),
+    "rendering.contact_sheet": ("contact_sheet", "write_png"),
+    "rendering.playback": ("Episode", "play", "write_gif"),
 }
+_MODULES = {name: module for module, names in _LAZY_NAMES.items() for name in names}
 
 register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NEED_GYMNASIUM:
-        return getattr(import_module(f"procurl.envs.adapters.{_NEED_GYMNASIUM[name]}"), name)
+    if name in _MODULES:
+        return getattr(import_module(f"procurl.envs.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

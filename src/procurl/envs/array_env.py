@@ -1,6 +1,6 @@
-"""What an array environment is: pure dynamics for a batch of tasks at once.
+"""`ArrayEnv`, the interface of array environments: pure dynamics for a batch of tasks.
 
-The same text runs on NumPy for the Gymnasium adapters and under `jax.jit` for the JAX engine.
+The same code runs on NumPy for the Gymnasium adapters and under `jax.jit` for the JAX engine.
 """
 
 from abc import ABC, abstractmethod
@@ -17,34 +17,35 @@ from procurl.tasks.pool import TaskPool
 
 
 class Transition(NamedTuple):
-    """What one step of b environments gives."""
+    """The result of one step of b environments."""
 
     state: Any  # NamedTuple of arrays, each [b, ...]
     reward: Array  # [b] float32
     done: Array  # [b] bool, the episode has ended
-    success: Array  # [b] bool, it has ended at the goal; False while it goes on
+    success: Array  # [b] bool, the episode has ended in success; False before its end
 
 
 class ArrayEnv(ABC):
-    """Batch-first dynamics without randomness of their own: noise is handed to `step`.
+    """Dynamics of a batch of episodes, with all random numbers passed in.
 
-    Subclass as a frozen dataclass. A context is the row of numbers that makes a task; states are
-    NamedTuples of arrays with the batch first, and `step` leaves its inputs untouched. What an
-    environment does after its episode has ended is of no meaning; callers reset it.
+    Subclass it as a frozen dataclass. A context is the row of numbers that defines a task. States
+    are NamedTuples of arrays with the batch first, and `step` does not modify its inputs. What
+    `step` returns after the end of an episode is undefined; callers reset first.
 
-    `initial`, `observe` and `step` are all that an engine needs. The methods below them serve the
-    Gymnasium adapters and the command line, run on the host, and are never traced.
+    Engines need `initial`, `observe` and `step`, and `start` if resets are random. The other
+    methods serve the Gymnasium adapters and the command line. They run on the host and are never
+    traced.
     """
 
-    horizon: int  # steps after which the episode ends (terminated, nothing is bootstrapped)
+    horizon: int  # every episode has ended after this many steps (terminated, not truncated)
     context_names: tuple[str, ...]  # c names
     observation_low: Array  # [o] float32, finite
     observation_high: Array  # [o]
     action_low: Array | None  # [a] float32 for continuous actions, None for discrete ones
     action_high: Array | None
     n_actions: int | None  # number of discrete actions, None for continuous ones
-    noise_shape: tuple[int, ...]  # standard normal draws that one environment takes per step
-    start_noise_shape: tuple[int, ...] = (0,)  # those that a fresh episode takes, see `start`
+    noise_shape: tuple[int, ...]  # standard normal numbers per environment and step
+    start_noise_shape: tuple[int, ...] = (0,)  # standard normal numbers per reset, see `start`
 
     @abstractmethod
     def initial(self, contexts: Array) -> Any:
@@ -55,7 +56,7 @@ class ArrayEnv(ABC):
         """
 
     def start(self, contexts: Array, noise: Array) -> Any:
-        """State of b fresh episodes, where resets are random; `initial` is then a start without.
+        """State of b fresh episodes with random resets; `initial` is the one without noise.
 
         Args:
             contexts: [b, c].
@@ -72,33 +73,33 @@ class ArrayEnv(ABC):
         """Advance b environments by one action each.
 
         Args:
-            state: of `initial` or an earlier step.
+            state: from `initial`, `start` or an earlier step.
             actions: [b, a] float, or [b] int for discrete actions.
             noise: [b, *noise_shape] standard normal.
         """
 
     @abstractmethod
     def check_context(self, context: Array) -> None:
-        """Raise ValueError that names the entry, its range and its value.
+        """Raise a ValueError with entry, range and value if the context is not valid.
 
         Args:
             context: [c].
         """
 
     def default_pool(self) -> TaskPool:
-        """The tasks that an adapter draws from when it is given none."""
-        raise NotImplementedError(f"{type(self).__name__} has no pool of its own: hand one over")
+        """The pool that adapters use by default."""
+        raise NotImplementedError(f"{type(self).__name__} has no default pool: pass one")
 
     def read_pool(self, path: str | PathLike[str]) -> TaskPool:
-        """The pool in a file: CSV, unless the environment has a format of its own."""
+        """Read a pool from a file: CSV, unless the environment has its own format."""
         return TaskPool.from_csv(path)
 
     def write_pool(self, pool: TaskPool, path: str | PathLike[str]) -> None:
-        """Write a pool so that `read_pool` reads it back."""
+        """Write a pool to a file that `read_pool` reads back."""
         pool.to_csv(path)
 
     def contexts_of(self, pool: TaskPool) -> NDArray[np.float64]:
-        """[n, c] the context of every task of `pool`; raises where one is not a valid context."""
+        """[n, c] the context of every task of `pool`; raises if one is not valid."""
         self.check_columns(pool)
         rows = [self.context_of(pool[task]) for task in range(len(pool))]
         for task, context in enumerate(rows):
@@ -109,15 +110,15 @@ class ArrayEnv(ABC):
         return np.stack(rows)
 
     def check_columns(self, pool: TaskPool) -> None:
-        """Raise where the contexts of `pool` have this environment's columns in another order."""
+        """Raise if `pool` has this environment's context columns in another order."""
         if set(pool.names) == set(self.context_names) and pool.names != self.context_names:
             raise ValueError(
-                f"the pool's columns must stand in the order {', '.join(self.context_names)}, "
-                f"got {', '.join(pool.names)}: rows would be read wrongly"
+                f"the pool's columns must be in the order {', '.join(self.context_names)}, "
+                f"got {', '.join(pool.names)}: reorder them"
             )
 
     def context_of(self, task: Any) -> NDArray[np.float64]:
-        """[c] the context that a pool's task stands for: the task itself, unless it is opaque."""
+        """[c] the context of a task of a pool: the task itself, unless it is opaque."""
         try:
             return np.asarray(task, dtype=np.float64)
         except (TypeError, ValueError):
@@ -127,18 +128,18 @@ class ArrayEnv(ABC):
             ) from None
 
     def draw(self, states: Sequence[Any]) -> NDArray[np.uint8]:
-        """[height, width, 3] a picture of one episode so far.
+        """[height, width, 3] picture of one episode so far.
 
         Args:
-            states: of the episode, first to current, each with a batch of one.
+            states: of the episode, from first to current, each with a batch of one.
         """
-        raise NotImplementedError(f"{type(self).__name__} draws no pictures")
+        raise NotImplementedError(f"{type(self).__name__} does not implement draw")
 
 
 def require_context(
     context: Array, names: Sequence[str], low: Sequence[float], high: Sequence[float]
 ) -> None:
-    """Raise unless `context` [c] holds a number within its bounds for each of `names`."""
+    """Raise unless `context` [c] holds a number within the bounds for each of `names`."""
     if np.shape(context) != (len(names),):
         raise ValueError(
             f"context must hold {len(names)} numbers ({', '.join(names)}), got {context!r}"

@@ -17,7 +17,7 @@ from procurl.envs.point_mass.dynamics import SparsePointMass
 from procurl.envs.registry import ENVIRONMENTS
 from tests.envs.drawing import skip_unless_drawn
 
-IDS = [registered.gym_id for registered in ENVIRONMENTS.values()]
+IDS = [spec.gym_id for spec in ENVIRONMENTS.values()]
 CONTINUOUS = "procurl/PointMass-s-v0"
 DISCRETE = "procurl/BasicKarel-v0"
 STAY = np.zeros(2, dtype=np.float32)
@@ -203,7 +203,7 @@ def test_bad_reset_options_are_refused_by_name(env, options, message):
 
 
 def test_stepping_outside_an_episode_is_refused(env):
-    with pytest.raises(RuntimeError, match="has not begun: call reset before step"):
+    with pytest.raises(RuntimeError, match="has not started: call reset before step"):
         env.step(STAY)
     env.reset(options={"context": [0.0, 8.0, 0.0]})
     while not env.step(np.array([0.0, -4.0]))[2]:

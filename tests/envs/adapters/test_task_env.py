@@ -285,11 +285,11 @@ def test_bad_use_is_refused():
     with pytest.raises(TypeError, match="set_task must be a function"):
         TaskEnv(Countdown(), LENGTHS, set_task="level")
     env = TaskEnv(Countdown(), LENGTHS)
-    with pytest.raises(RuntimeError, match="no task is being played: call reset before step"):
+    with pytest.raises(RuntimeError, match="the episode has not started: call reset before step"):
         env.step(0)
     with pytest.raises(TypeError, match="task must be an id of the pool"):
         env.reset(options={"task": "first"})
-    with pytest.raises(ValueError, match="reset option 'context' is what TaskEnv hands over"):
+    with pytest.raises(ValueError, match="reset option 'context' is set by TaskEnv"):
         env.reset(options={"context": [1.0]})
 
 
@@ -305,10 +305,10 @@ def test_it_can_be_built_again_from_its_spec():
     assert again.unwrapped is not env.unwrapped
 
 
-def test_a_spec_travels_unless_a_lambda_is_in_it():
+def test_a_spec_is_picklable_unless_a_lambda_is_in_it():
     made = gymnasium.make("tests/Countdown-v0")
-    assert TaskEnv(made, LENGTHS, set_level).spec_travels
-    assert not TaskEnv(made, LENGTHS, lambda env, task: None).spec_travels
+    assert TaskEnv(made, LENGTHS, set_level).spec_is_picklable
+    assert not TaskEnv(made, LENGTHS, lambda env, task: None).spec_is_picklable
 
 
 @pytest.mark.parametrize("name", ["pointmass-s", "basickarel"])
@@ -359,18 +359,18 @@ def test_an_episode_goes_on_from_a_saved_state():
         assert np.array_equal(ours, theirs)
 
 
-def test_an_environment_that_cannot_tell_its_state_says_so():
+def test_an_environment_without_state_dict_cannot_be_restored():
     env = TaskEnv(Countdown(), LENGTHS)
     env.reset(seed=0)
     saved = env.state_dict()
     assert saved["env"] is None
-    with pytest.raises(ValueError, match="the environment cannot go on where it was"):
+    with pytest.raises(ValueError, match="the environment cannot be restored"):
         env.load_state_dict(saved)
 
 
 def test_a_pool_of_our_environment_has_its_columns_in_order():
     env = gymnasium.make("procurl.envs:procurl/PointMass-s-v0")
     pool = TaskPool([[1.0, 1.0, 1.5]], names=["friction", "gate_width", "gate_position"])
-    with pytest.raises(ValueError, match="columns must stand in the order gate_position"):
+    with pytest.raises(ValueError, match="columns must be in the order gate_position"):
         TaskEnv(env, pool)
-    TaskEnv(env, pool, set_task=lambda env, task: None)  # knows what it does
+    TaskEnv(env, pool, set_task=lambda env, task: None)  # set_task may read the columns as it likes

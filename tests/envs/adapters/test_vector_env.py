@@ -48,7 +48,7 @@ class Recorded(gymnasium.Wrapper):
         return self.env.reset(seed=seed, options={"task": int(next(self.tasks))})
 
     def step(self, action):
-        return self.env.unwrapped.advance(action, next(self.noise))
+        return self.env.unwrapped.step_with_noise(action, next(self.noise))
 
 
 def twins(name, steps, mode):
@@ -73,7 +73,7 @@ def test_it_equals_single_environments_step_for_step(name):
     assert data_equivalence(native.reset(seed=5), singles.reset(seed=5), exact=True)
     ends = 0
     for action, drawn in zip(actions, noise, strict=True):
-        ours, theirs = native.advance(action, drawn), singles.step(action)
+        ours, theirs = native.step_with_noise(action, drawn), singles.step(action)
         assert data_equivalence(ours, theirs, exact=True)
         ends += ours[2].sum()
     assert ends >= N
@@ -85,7 +85,7 @@ def test_without_autoreset_it_equals_single_environments_reset_by_mask(name):
     assert data_equivalence(native.reset(seed=5), singles.reset(seed=5), exact=True)
     ends = 0
     for action, drawn in zip(actions, noise, strict=True):
-        ours, theirs = native.advance(action, drawn), singles.step(action)
+        ours, theirs = native.step_with_noise(action, drawn), singles.step(action)
         assert data_equivalence(ours, theirs, exact=True)
         if (done := ours[2]).any():
             ends += done.sum()
@@ -96,12 +96,12 @@ def test_without_autoreset_it_equals_single_environments_reset_by_mask(name):
     assert ends >= N
 
 
-@pytest.mark.parametrize("registered", ENVIRONMENTS.values(), ids=list(ENVIRONMENTS))
-def test_make_vec_takes_the_native_form(registered):
-    made = gymnasium.make_vec(registered.gym_id, num_envs=3)
+@pytest.mark.parametrize("spec", ENVIRONMENTS.values(), ids=list(ENVIRONMENTS))
+def test_make_vec_takes_the_native_form(spec):
+    made = gymnasium.make_vec(spec.gym_id, num_envs=3)
     assert isinstance(made, GymVectorEnv)
     assert made.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-    single = gymnasium.make(registered.gym_id)
+    single = gymnasium.make(spec.gym_id)
     assert made.single_observation_space == single.observation_space
     assert made.single_action_space == single.action_space
     observations, _ = made.reset(seed=1)
@@ -250,11 +250,11 @@ def test_an_unknown_autoreset_mode_is_refused(mode):
     ("options", "message"),
     [
         ({"task": [1, 2]}, "'task' must hold one entry for each of the 5"),
-        ({"task": 3}, "'task' must be a list, got 3"),
+        ({"task": 3}, "'task' must be a list with one entry per sub-environment, got 3"),
         ({"task": [0, 1, 2, 3, 100]}, "task must be from 0 to 99, got 100"),
         ({"context": [[0.0, 1.0, 9.0]] * N}, "friction must be"),
-        ({"reset_mask": [True] * 4}, "reset_mask must hold 5 bools"),
-        ({"reset_mask": np.zeros(N, dtype=bool)}, "at least one of them true"),
+        ({"reset_mask": [True] * 4}, "reset_mask must be 5 booleans"),
+        ({"reset_mask": np.zeros(N, dtype=bool)}, "at least one of them True"),
         ({"mask": None}, "reset option 'mask' is not known"),
     ],
 )
@@ -286,7 +286,7 @@ def test_discrete_actions_may_be_integers_of_any_kind(dtype):
 
 def test_stepping_before_the_first_reset_is_refused():
     env = GymVectorEnv("pointmass-s", N)
-    with pytest.raises(RuntimeError, match="has not begun: call reset"):
+    with pytest.raises(RuntimeError, match="has not started: call reset"):
         env.step(STAY)
     with pytest.raises(RuntimeError, match="the first reset must start every episode"):
         env.reset(options={"reset_mask": np.array([True] + [False] * (N - 1))})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from procurl.envs import make_array_env
+from procurl.envs import make_array_env, make_host_env
 from procurl.envs.karel.search import shortest_solutions
 from procurl.envs.rendering import playback
 from procurl.envs.rendering.playback import (
@@ -38,6 +38,13 @@ class Recorded:
         return self.actions.pop(0)
 
 
+class Still:
+    """Keeps all five joints of BallCatching's arm still."""
+
+    def act(self, obs):
+        return np.zeros(5)
+
+
 def straight():
     """A linear policy that goes straight to the goal: a = −k·(position − goal) − d·velocity."""
     kernel = np.zeros((7, 2))
@@ -60,8 +67,8 @@ def rgb(color):
 
 def test_an_episode_has_all_its_states_and_its_outcome():
     won, lost = (play(POINT_MASS, context, straight(), seed=1) for context in (OPEN, CLOSED))
-    assert (won.success, won.gained) == (True, 1.0)
-    assert (lost.success, lost.gained) == (False, 0.0)
+    assert (won.success, won.total_reward) == (True, 1.0)
+    assert (lost.success, lost.total_reward) == (False, 0.0)
     for episode in (won, lost):
         assert [int(state.steps[0]) for state in episode.states] == [*range(len(episode.states))]
         assert (episode.states[0].x[0], episode.states[0].y[0]) == (0.0, 3.0)
@@ -75,12 +82,25 @@ def test_the_seed_makes_the_episode():
     assert [s.x[0] for s in same.states] != [s.x[0] for s in other.states]
 
 
+def test_random_starts_are_drawn_from_the_seed():
+    env = make_host_env("ballcatching")
+    context = env.default_pool()[0]
+    same, again, other = (play(env, context, Still(), seed) for seed in (1, 1, 2))
+    first, second, third = (episode.states[0].physics for episode in (same, again, other))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, third)
+    assert not np.array_equal(first, env.initial(np.array([context])).physics)
+    assert same.total_reward == again.total_reward
+
+
 def test_rewards_add_up_where_every_step_has_one():
     dense = make_array_env("pointmass-d")
     episode = play(dense, OPEN, straight(), seed=0)
     x, y = (np.array([getattr(s, name)[0] for s in episode.states[1:]]) for name in "xy")
     assert len(episode.states) == dense.horizon + 1
-    np.testing.assert_allclose(episode.gained, np.exp(-0.6 * np.hypot(x, y + 3.0)).sum(), rtol=1e-5)
+    np.testing.assert_allclose(
+        episode.total_reward, np.exp(-0.6 * np.hypot(x, y + 3.0)).sum(), rtol=1e-5
+    )
 
 
 def test_karel_is_played_with_discrete_actions():
@@ -174,7 +194,7 @@ def test_bad_arguments_write_nothing(tmp_path, arguments, message):
 
 
 def test_a_long_episode_is_drawn_in_few_frames_up_to_its_last(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(playback, "MOST_FRAMES", 12)
+    monkeypatch.setattr(playback, "MAX_FRAMES", 12)
     caplog.set_level("INFO", "procurl.envs.rendering.playback")
     won, lost = write_gif(
         tmp_path / "out.gif", POINT_MASS, [OPEN, CLOSED], straight(), seed=3, frames_per_second=10
@@ -189,4 +209,4 @@ def test_a_long_episode_is_drawn_in_few_frames_up_to_its_last(tmp_path, monkeypa
         image.seek(count - 1)
         assert image.convert("RGB").getpixel((GAP + 20, GAP + BAR // 2)) == rgb(SUCCEEDED)
     assert caplog.messages[0] == f"drawing frame 1 of {count}"
-    assert len(caplog.messages) <= playback.LOGGED
+    assert len(caplog.messages) <= playback.PROGRESS_MESSAGES

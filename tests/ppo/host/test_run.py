@@ -66,7 +66,7 @@ class Replayed(VectorWrapper[Any, Any, Any, Any, Any]):
         self.rows = iter(np.asarray(jax.random.normal(noise_key, shape)))
 
     def step(self, actions):
-        return self.env.advance(actions, next(self.rows))
+        return self.env.step_with_noise(actions, next(self.rows))
 
 
 @pytest.mark.parametrize(

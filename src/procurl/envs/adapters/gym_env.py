@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.envs.adapters.episodes import FREE, Episodes, check_options
+from procurl.envs.adapters.episode_batch import NO_TASK, EpisodeBatch, check_options
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.registry import make_host_env
 from procurl.tasks.pool import TaskPool
@@ -27,13 +27,14 @@ FORMAT = 1  # of saved states
 class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
     """An array environment, one episode at a time, over a pool of tasks.
 
-    `reset(options={"task": i})` plays task i of the pool, `{"context": [...]}` any context, and no
-    option a task drawn uniformly. `info` carries `task` (−1 for a free context) and what describes
-    the task, and `is_success` at the end of the episode.
+    `reset(options={"task": i})` plays task i of the pool and `options={"context": [...]}` plays any
+    context. Without options, the task is drawn uniformly. `info` holds the task id as `task` (−1
+    for a context), the task's context and features by name, and `is_success` at the end of the
+    episode.
 
     Args:
         env: the dynamics, or the name of a registered environment such as `pointmass-s`.
-        pool: the tasks, or a file of them; by default the environment's own.
+        pool: the tasks, or a file of them; by default the environment's own pool.
         render_mode: None or `rgb_array`.
     """
 
@@ -50,12 +51,12 @@ class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
         self.render_mode = render_mode
         self.observation_space = observation_space(self.array_env)
         self.action_space = action_space(self.array_env)
-        self._episodes = Episodes(self.array_env, pool, n=1)
-        self._drawn: list[Any] = []  # the states of this episode, kept for pictures only
+        self._episodes = EpisodeBatch(self.array_env, pool, n=1)
+        self._states: list[Any] = []  # of this episode, kept for `render` only
 
     @property
     def pool(self) -> TaskPool:
-        """The tasks that `reset` chooses from."""
+        """The tasks that `reset` plays."""
         return self._episodes.pool
 
     def reset(
@@ -65,26 +66,26 @@ class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
         options = options or {}
         check_options(options, ("task", "context"))
         if "context" in options:
-            task, context = FREE, self._episodes.checked_context(options["context"])
+            task, context = NO_TASK, self._episodes.as_context(options["context"])
         elif "task" in options:
-            task, context = self._episodes.chosen(options["task"])
+            task, context = self._episodes.resolve_task(options["task"])
         else:
-            task, context = self._episodes.chosen(self.np_random.integers(len(self.pool)))
+            task, context = self._episodes.resolve_task(self.np_random.integers(len(self.pool)))
         self._episodes.start(np.array([0]), np.array([task]), context[None], [self.np_random])
-        self._drawn = [self._episodes.state]
+        self._states = [self._episodes.state]
         return self._episodes.observe()[0], self._info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        return self.advance(action, self._episodes.noise(self.np_random)[0])
+        return self.step_with_noise(action, self._episodes.noise(self.np_random)[0])
 
-    def advance(
+    def step_with_noise(
         self, action: Any, noise: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """`step` with the noise [*noise_shape] handed over, standard normal."""
-        actions = self._episodes.checked_actions(np.asarray(action)[None])
-        transition = self._episodes.advance(actions, noise[None])
+        """`step` with given standard normal noise [*noise_shape]."""
+        actions = self._episodes.as_actions(np.asarray(action)[None])
+        transition = self._episodes.step(actions, noise[None])
         if self.render_mode is not None:
-            self._drawn.append(self._episodes.state)
+            self._states.append(self._episodes.state)
         info = self._info()
         done = bool(transition.done[0])
         if done:
@@ -92,45 +93,45 @@ class GymEnv(gymnasium.Env[NDArray[np.float32], Any]):
         return self._episodes.observe()[0], float(transition.reward[0]), done, False, info
 
     def render(self) -> NDArray[np.uint8] | None:
-        """[height, width, 3] the episode so far, or None without a render mode."""
+        """[height, width, 3] picture of the episode so far, or None without a render mode."""
         if self.render_mode is None:
-            gymnasium.logger.warn("render() needs render_mode='rgb_array' at construction")
+            gymnasium.logger.warn("render() needs an environment made with render_mode='rgb_array'")
             return None
-        if not self._drawn:
-            raise RuntimeError("there is nothing to draw yet: call reset before render")
-        return self.array_env.draw(self._drawn)
+        if not self._states:
+            raise RuntimeError("there is nothing to render yet: call reset before render")
+        return self.array_env.draw(self._states)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the episode and its random numbers stand: JSON values, and arrays under `state`."""
-        return saved_header(self._episodes) | {
+        """State of the episode and its random numbers: JSON values, and arrays under `state`."""
+        return state_header(self._episodes) | {
             "rng": self.np_random.bit_generator.state,
-            "state": self._episodes.saved(),
+            "state": self._episodes.state_dict(),
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Go on from `state_dict` to the bit; pictures begin anew.
+        """Continue from `state_dict` bit for bit; pictures start at the restored state.
 
-        With another environment or pool, raise and change nothing.
+        Raises and changes nothing if the state belongs to another environment or pool.
         """
         check_header(self._episodes, saved)
-        self._episodes.restore(saved["state"])
+        self._episodes.load_state_dict(saved["state"])
         self.np_random.bit_generator.state = saved["rng"]
-        self._drawn = [self._episodes.state]
+        self._states = [self._episodes.state]
 
     def _info(self) -> dict[str, Any]:
-        played = self._episodes
-        task = int(played.tasks[0])
-        known = played.names[: played.entries] if task == FREE else played.names
-        return {"task": task, **dict(zip(known, played.described()[0].tolist(), strict=False))}
+        episodes = self._episodes
+        task = int(episodes.tasks[0])
+        known = episodes.names[: episodes.n_entries] if task == NO_TASK else episodes.names
+        return {"task": task, **dict(zip(known, episodes.descriptions()[0].tolist(), strict=False))}
 
 
 def observation_space(env: ArrayEnv) -> spaces.Space[Any]:
-    """What one environment shows: a box with finite bounds."""
+    """The observation space of one environment: a box with finite bounds."""
     return spaces.Box(env.observation_low, env.observation_high, dtype=np.float32)
 
 
 def action_space(env: ArrayEnv) -> spaces.Space[Any]:
-    """What one environment takes: a box, or a number of discrete actions."""
+    """The action space of one environment: a box or discrete."""
     if env.n_actions is not None:
         return spaces.Discrete(env.n_actions)
     low: Any = env.action_low
@@ -138,8 +139,8 @@ def action_space(env: ArrayEnv) -> spaces.Space[Any]:
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def saved_header(episodes: Episodes) -> dict[str, Any]:
-    """What a saved state is a state of."""
+def state_header(episodes: EpisodeBatch) -> dict[str, Any]:
+    """The environment and pool that a saved state belongs to."""
     return {
         "format": FORMAT,
         "env": type(episodes.env).__name__,
@@ -147,18 +148,18 @@ def saved_header(episodes: Episodes) -> dict[str, Any]:
     }
 
 
-def check_header(episodes: Episodes, saved: dict[str, Any]) -> None:
-    """Raise unless a state was saved by the same environment over the same pool."""
-    for name, here in saved_header(episodes).items():
+def check_header(episodes: EpisodeBatch, saved: dict[str, Any]) -> None:
+    """Raise unless a state was saved by the same environment with the same pool."""
+    for name, here in state_header(episodes).items():
         if saved.get(name) != here:
             raise ValueError(
-                f"the saved state has {name} {saved.get(name)!r}, here it is {here!r}: "
-                "it cannot go on here"
+                f"the saved state has {name} {saved.get(name)!r}, this environment has {here!r}: "
+                "load it into the environment and pool that saved it"
             )
 
 
 def check_render_mode(render_mode: str | None) -> None:
-    """Raise unless pictures can be drawn that way."""
+    """Raise on an unknown render mode."""
     if render_mode is not None and render_mode not in RENDER_MODES:
         raise ValueError(
             f"render_mode must be None or one of {', '.join(RENDER_MODES)}, got {render_mode!r}"

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment with a pool of tasks, played in the order that a curriculum gives."""
+"""`TaskEnv`: any Gymnasium environment with a pool of tasks, in the order a curriculum gives."""
 
 import pickle
 from collections import deque
@@ -19,28 +19,30 @@ except ImportError as error:
 
 from procurl.envs.adapters.gym_env import GymEnv
 
-KEPT = 100_000  # episodes that are remembered until they are collected; older ones are dropped
+MAX_EPISODES = 100_000  # statistics kept until they are collected; the oldest are dropped
 
 
-class Played(NamedTuple):
-    """The episodes that ended since the last look, in the order in which they ended."""
+class EpisodeStatistics(NamedTuple):
+    """Statistics of m finished episodes, in the order in which they ended."""
 
     tasks: NDArray[np.int64]  # [m] ids
     returns: NDArray[np.float64]  # [m] sums of rewards, undiscounted
     lengths: NDArray[np.int64]  # [m] steps
-    success: NDArray[np.float64]  # [m] 1 or 0 by info["is_success"], NaN where it is not there
+    success: NDArray[np.float64]  # [m] info["is_success"] as 1 or 0, NaN if missing
 
 
 class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Plays the next task of a queue at each reset, as vector environments reset on their own.
+    """Wraps an environment so that each reset plays the next task of a queue.
 
-    The environment is handed the task itself: a context as `options={"context": row}`, a seed as
-    `reset(seed=…)`, an opaque task as `options={"task": task}`; or, with `set_task`, by a call of
-    that before a plain reset. Where the queue is empty, a task is drawn uniformly.
-    `reset(options={"task": i})` plays task i and leaves the queue alone. `info["task"]` has the id.
+    A queue, because vector environments reset on their own. The wrapped environment receives the
+    task itself: a context as `reset(options={"context": row})`, a seed as `reset(seed=…)`, an
+    opaque task as `reset(options={"task": task})`. With `set_task`, that function is called before
+    a plain reset instead. If the queue is empty, a task is drawn uniformly.
+    `reset(options={"task": i})` plays task i and leaves the queue unchanged. `info["task"]` is the
+    id of the current task.
 
-    A `seed` given to `reset` seeds the environment and the uniform draws; for a pool of seeds it
-    seeds the draws only, as there the task decides the environment's.
+    The `seed` argument of `reset` seeds the environment and the uniform draws. With a pool of seeds
+    it seeds the draws only, because the task is the environment's seed.
 
     >>> from procurl import TaskPool
     >>> env = TaskEnv(MyEnv(), TaskPool(contexts))  # doctest: +SKIP
@@ -49,8 +51,8 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     Args:
         env: the environment.
         pool: its tasks.
-        set_task: called as `set_task(env, task)` before each reset, for environments that take
-            their task in another way.
+        set_task: called as `set_task(env, task)` before each reset, for environments that do not
+            take their task as an argument of `reset`.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         pool: TaskPool,
         set_task: Callable[[gymnasium.Env[Any, Any], Any], None] | None = None,
     ) -> None:
-        # With these `gymnasium.make(task_env.spec)` builds the same once more.
+        # With these, `gymnasium.make(task_env.spec)` builds an equal environment.
         RecordConstructorArgs.__init__(self, pool=pool, set_task=set_task, _disable_deepcopy=True)
         gymnasium.Wrapper.__init__(self, env)
         if not isinstance(pool, TaskPool):
@@ -67,21 +69,21 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if set_task is not None and not callable(set_task):
             raise TypeError(f"set_task must be a function of (env, task), got {set_task!r}")
         self.pool = pool
-        self.task: int | None = None  # the id that is being played, None before the first reset
+        self.task: int | None = None  # current task id, None before the first reset
         self._set_task = set_task
-        # procurl's own environments take a task of their own pool by its id, which is faster.
+        # procurl's own environments accept an id of their own pool, which is faster.
         inside = env.unwrapped
         self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
         if isinstance(inside, GymEnv) and set_task is None:
             inside.array_env.check_columns(pool)
         self._queue: deque[int] = deque()
         self._draws = np.random.default_rng()
-        self._played: deque[tuple[int, float, int, float]] = deque(maxlen=KEPT)
+        self._finished: deque[tuple[int, float, int, float]] = deque(maxlen=MAX_EPISODES)
         self._return = 0.0
         self._length = 0
 
     def push_tasks(self, ids: Any) -> None:
-        """Play the tasks `ids` [k] from the next reset on; what was queued before is dropped."""
+        """Play the tasks `ids` [k] from the next reset on, in place of those still in the queue."""
         queue = np.asarray(ids)
         if queue.ndim != 1 or (queue.size and queue.dtype.kind not in "iu"):
             raise ValueError(f"ids must be a list of task ids, got {ids!r}")
@@ -92,9 +94,9 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     @property
     def queue(self) -> tuple[int, ...]:
-        """The ids that are played next; setting it is `push_tasks`.
+        """The ids to play next. Setting it calls `push_tasks`.
 
-        A vector environment's `set_attr("queue", …)` thus gives each sub-environment its own.
+        So `set_attr("queue", …)` of a vector environment gives each sub-environment its own queue.
         """
         return tuple(self._queue)
 
@@ -102,15 +104,15 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def queue(self, ids: Any) -> None:
         self.push_tasks(ids)
 
-    def collect(self) -> Played:
-        """The episodes that ended since the last call, which are then forgotten.
+    def collect(self) -> EpisodeStatistics:
+        """Return the statistics of the episodes that ended since the last call, and clear them.
 
-        An episode that a reset cut short is not among them.
+        Episodes cut short by a reset are not included.
         """
-        rows = list(self._played)
-        self._played.clear()
+        rows = list(self._finished)
+        self._finished.clear()
         tasks, returns, lengths, success = zip(*rows, strict=True) if rows else ((),) * 4
-        return Played(
+        return EpisodeStatistics(
             np.array(tasks, dtype=np.int64),
             np.array(returns, dtype=np.float64),
             np.array(lengths, dtype=np.int64),
@@ -130,18 +132,18 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         if self.task is None:
-            raise RuntimeError("no task is being played: call reset before step")
+            raise RuntimeError("the episode has not started: call reset before step")
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._return += float(reward)
         self._length += 1
         if terminated or truncated:
             success = self._success(info)
-            self._played.append((self.task, self._return, self._length, success))
+            self._finished.append((self.task, self._return, self._length, success))
         return observation, reward, terminated, truncated, info | {"task": self.task}
 
     @property
-    def spec_travels(self) -> bool:
-        """Whether `spec` can be sent to another process; a `set_task` by lambda cannot."""
+    def spec_is_picklable(self) -> bool:
+        """Whether `spec` can be sent to another process; with a lambda as `set_task` it cannot."""
         try:
             pickle.dumps(self.spec)
         except (pickle.PicklingError, AttributeError, TypeError):
@@ -149,10 +151,10 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """What is needed to go on identically: JSON values, but for arrays in `["env"]["state"]`.
+        """What is needed to continue identically: JSON values, and arrays in `["env"]["state"]`.
 
-        `env` is None where the environment inside cannot tell its own state: one that can has
-        methods `state_dict` and `load_state_dict`, as procurl's array environments do.
+        `env` is None if the wrapped environment cannot save its state. One that can has methods
+        `state_dict` and `load_state_dict`, as procurl's own environments do.
         """
         inside: Any = self.env.unwrapped
         return {
@@ -160,27 +162,27 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             "return": self._return,
             "length": self._length,
             "queue": list(self._queue),
-            "played": [list(row) for row in self._played],
+            "finished": [list(row) for row in self._finished],
             "draws": self._draws.bit_generator.state,
-            "env": inside.state_dict() if self._keeps_state() else None,
+            "env": inside.state_dict() if self._can_save_state() else None,
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Go on from `state_dict`, in the midst of its episode; the first reset must be over."""
-        if saved["env"] is None or not self._keeps_state():
+        """Continue from `state_dict` in the middle of its episode; requires a first reset."""
+        if saved["env"] is None or not self._can_save_state():
             raise ValueError(
-                "the environment cannot go on where it was: it has no state_dict and "
-                "load_state_dict, or a wrapper with a state of its own is around it"
+                "the environment cannot be restored: it has no state_dict and load_state_dict, "
+                "or a wrapper around it may have a state of its own"
             )
         inside: Any = self.env.unwrapped
         inside.load_state_dict(saved["env"])
         self.task, self._return, self._length = saved["task"], saved["return"], saved["length"]
         self._queue = deque(saved["queue"])
-        self._played = deque((tuple(row) for row in saved["played"]), maxlen=KEPT)
+        self._finished = deque((tuple(row) for row in saved["finished"]), maxlen=MAX_EPISODES)
         self._draws.bit_generator.state = saved["draws"]
 
-    def _keeps_state(self) -> bool:
-        """Whether the environment can be saved and restored in the midst of an episode."""
+    def _can_save_state(self) -> bool:
+        """Whether the environment can be saved and restored in the middle of an episode."""
         inside = self.env
         while isinstance(inside, OrderEnforcing | PassiveEnvChecker):
             inside = inside.env
@@ -188,7 +190,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return own and hasattr(inside, "state_dict") and hasattr(inside, "load_state_dict")
 
     def _next_task(self, options: dict[str, Any]) -> int:
-        """The id to play, and `options` without the user's choice."""
+        """The id to play; removes the user's choice from `options`."""
         if "task" in options:
             task = options.pop("task")
             self._check_id(task)
@@ -210,23 +212,23 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             name = "context" if by_context else "task"
             if name in options:
                 raise ValueError(
-                    f"reset option {name!r} is what TaskEnv hands over for the task it plays; "
-                    "choose one of its pool with options={'task': id}"
+                    f"reset option {name!r} is set by TaskEnv from the task it plays; "
+                    "choose a task of its pool with options={'task': id}"
                 )
             options[name] = np.array(task) if by_context else number if self._takes_ids else task
         return self.env.reset(seed=seed, options=options or None)
 
     def _success(self, info: dict[str, Any]) -> float:
-        """1 or 0 by `info["is_success"]`, NaN where it is not there."""
-        told = info.get("is_success", np.nan)
-        value = np.asarray(told)  # what computes in arrays may say it as an array of one element
+        """`info["is_success"]` as 1 or 0, NaN if it is missing."""
+        flag = info.get("is_success", np.nan)
+        value = np.asarray(flag)  # may be an array with one element
         if value.size == 1 and value.dtype.kind in "biuf":
             success = float(value.item())
             if success in (0.0, 1.0) or np.isnan(success):
                 return success
         raise ValueError(
-            f"info['is_success'] must be True or False at the end of an episode, got {told!r} on "
-            f"task {self.task}: success is what curricula are measured by"
+            f"info['is_success'] must be True or False at the end of an episode, got {flag!r} on "
+            f"task {self.task}: leave it out if the environment has no notion of success"
         )
 
     def _check_id(self, task: Any) -> None:
@@ -235,5 +237,5 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if not 0 <= task < len(self.pool):
             raise ValueError(
                 f"task must be from 0 to {len(self.pool) - 1}, got {task}: "
-                "the pool has no such task"
+                f"the pool has {len(self.pool)} tasks"
             )

@@ -1,4 +1,4 @@
-"""A policy at work: episodes played for their pictures, and several of them as one animated GIF."""
+"""Episodes of a policy, and animated GIFs that show several of them side by side."""
 
 import logging
 import math
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from procurl.envs.adapters.episodes import Episodes
+from procurl.envs.adapters.episode_batch import EpisodeBatch
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.rendering.contact_sheet import Picture, contact_sheet
 from procurl.envs.rendering.gif import indexed, palette_of, small_gif
@@ -24,16 +24,16 @@ except ImportError as error:
         "pictures need Pillow, which is not installed: pip install 'procurl[report]'"
     ) from error
 
-MOST_TASKS = 16  # more would be too small to see
-WIDTH = 900  # pixels of the whole picture, at most
+MAX_TASKS = 16  # more would be too small to see
+WIDTH = 900  # pixels of the whole picture at most
 GAP = 12
-BAR = 24  # height of the line above each episode
-MARGIN = 0.025  # of its width, which our environments leave free on either side of a picture
+BAR = 24  # height of the status bar above each episode
+MARGIN = 0.025  # fraction of the width that pictures leave free on either side
 
-SECONDS = 5.0  # that the longest episode takes to show, at a pace one can follow
-SLOWEST, FASTEST = 3.0, 20.0  # frames a second
-MOST_FRAMES = 101  # of the whole animation: MuJoCo takes long to draw one on a CPU
-LOGGED = 10  # times that drawing says how far it is
+SECONDS = 5.0  # duration of the longest episode, a pace that one can follow
+SLOWEST, FASTEST = 3.0, 20.0  # frames per second
+MAX_FRAMES = 101  # of the animation; MuJoCo draws slowly on a CPU
+PROGRESS_MESSAGES = 10  # log messages while drawing, at most
 
 PAPER = "#ffffff"
 BAR_TEXT = "#ffffff"
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class Actor(Protocol):
-    """Whatever acts on one observation, as a `procurl.policy.policy.Policy` does."""
+    """Anything with a method `act`, such as a policy of `procurl.load_policy`."""
 
     def act(self, obs: NDArray[np.float32]) -> Any:
         """The action at `obs` [o]."""
@@ -54,34 +54,34 @@ class Episode(NamedTuple):
     """One episode from its start to its end."""
 
     states: list[Any]  # first to last, each with a batch of one
-    gained: float  # undiscounted return
+    total_reward: float  # undiscounted return
     success: bool
 
 
 def play(
     env: ArrayEnv, context: ArrayLike, policy: Actor, seed: int | Sequence[int] = 0
 ) -> Episode:
-    """One episode of `policy` on the task with that context.
+    """Play one episode of `policy` on a context.
 
     Args:
         env: the dynamics.
         context: [c].
         policy: acts on one observation at a time.
-        seed: of the environment's noise; the same seed plays the same episode.
+        seed: for the noise of the environment; the same seed gives the same episode.
     """
     row = np.asarray(context, dtype=np.float64)
     env.check_context(row)
     rng = np.random.default_rng(seed)
-    game = Episodes(env, TaskPool(row[None]), n=1)
-    game.start(np.array([0]), np.array([0]), row[None])
-    states, gained = [game.state], 0.0
+    batch = EpisodeBatch(env, TaskPool(row[None]), n=1)
+    batch.start(np.array([0]), np.array([0]), row[None], [rng])
+    states, total_reward = [batch.state], 0.0
     while True:
-        actions = game.checked_actions(np.asarray(policy.act(game.observe()[0]))[None])
-        transition = game.advance(actions, game.noise(rng))
+        actions = batch.as_actions(np.asarray(policy.act(batch.observe()[0]))[None])
+        transition = batch.step(actions, batch.noise(rng))
         states.append(transition.state)
-        gained += float(transition.reward[0])
+        total_reward += float(transition.reward[0])
         if transition.done[0]:
-            return Episode(states, gained, bool(transition.success[0]))
+            return Episode(states, total_reward, bool(transition.success[0]))
 
 
 def write_gif(
@@ -95,27 +95,27 @@ def write_gif(
 ) -> list[Episode]:
     """Play one episode per context and write them side by side as an animated GIF.
 
-    The line above an episode counts its steps and turns green where it succeeds, red where it
-    fails. Episodes that are over wait for the longest. Where that has more than 100 steps, or the
-    file would exceed 2 MB, only each second or third or so is shown, at the same pace. Drawing may
-    take minutes; how far it is goes to the log of this module.
+    The bar above an episode counts its steps; it turns green on success and red on failure.
+    Finished episodes wait for the longest. If that has more than 100 steps, or the file would
+    exceed 2 MB, steps are skipped and the pace stays the same. Drawing may take minutes; this
+    module's log reports the progress.
 
     Args:
-        path: of the file to write.
-        env: the dynamics; must draw pictures.
+        path: file to write.
+        env: the dynamics; must implement `draw`.
         contexts: [n, c], n from 1 to 16.
         policy: acts on one observation at a time.
-        seed: of the environments' noise.
-        columns: episodes in a row; by default about as many as there are rows.
-        frames_per_second: None lets the longest episode take about five seconds.
+        seed: for the noise of the environments.
+        columns: episodes per row; by default the grid is about square.
+        frames_per_second: by default the longest episode takes about five seconds.
 
     Returns:
         The episodes shown.
     """
     rows = np.asarray(contexts, dtype=np.float64)
-    if rows.ndim != 2 or not 1 <= len(rows) <= MOST_TASKS:
+    if rows.ndim != 2 or not 1 <= len(rows) <= MAX_TASKS:
         raise ValueError(
-            f"contexts must be 1 to {MOST_TASKS} rows of numbers, got shape {list(rows.shape)}"
+            f"contexts must be 1 to {MAX_TASKS} rows of numbers, got shape {list(rows.shape)}"
         )
     if columns is None:
         columns = len(rows) if len(rows) <= 3 else math.ceil(math.sqrt(len(rows)))
@@ -126,27 +126,27 @@ def write_gif(
     episodes = [play(env, row, policy, seed=(seed, i)) for i, row in enumerate(rows)]
     longest = max(len(episode.states) for episode in episodes)
     pace = frames_per_second or min(max(longest / SECONDS, SLOWEST), FASTEST)
-    stride = math.ceil((longest - 1) / (MOST_FRAMES - 1))
-    frames = _drawn(env, episodes, min(columns, len(rows)), stride)
+    stride = math.ceil((longest - 1) / (MAX_FRAMES - 1))
+    frames = _frames(env, episodes, min(columns, len(rows)), stride)
     write_bytes(path, small_gif(frames, 1000.0 * stride / pace))
     return episodes
 
 
-def _drawn(
+def _frames(
     env: ArrayEnv, episodes: Sequence[Episode], columns: int, stride: int
 ) -> list[Image.Image]:
-    """A frame for each `stride` steps of the longest episode, and its last; others wait for it."""
+    """A frame per `stride` steps of the longest episode, and one for its last step."""
     lasts = [len(episode.states) - 1 for episode in episodes]
     panels = [_panel(env, episode, 0, columns) for episode in episodes]
     ends = [
         _panel(env, episode, last, columns) for episode, last in zip(episodes, lasts, strict=True)
     ]
-    # Together the first and the last frame show every color there will be.
+    # Together, the first and the last frame show every color of the animation.
     palette = palette_of(contact_sheet([*panels, *ends], columns=columns, gap=GAP))
     steps = [*range(0, max(lasts), stride), max(lasts)]
     frames = []
     for k, step in enumerate(steps):
-        if k % math.ceil(len(steps) / LOGGED) == 0:
+        if k % math.ceil(len(steps) / PROGRESS_MESSAGES) == 0:
             _log.info("drawing frame %d of %d", k + 1, len(steps))
         panels = [
             _panel(env, episode, step, columns) if step < last else end
@@ -157,7 +157,7 @@ def _drawn(
 
 
 def _panel(env: ArrayEnv, episode: Episode, step: int, columns: int) -> Picture:
-    """[height, width, 3] an episode after `step` actions, below a line that says how it goes."""
+    """[height, width, 3] an episode after `step` actions, below its status bar."""
     last = len(episode.states) - 1
     if step < last:
         text, color = f"step {step}", RUNNING

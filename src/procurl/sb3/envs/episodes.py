@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from procurl.envs.adapters.task_env import Played
+from procurl.envs.adapters.task_env import EpisodeStatistics
 from procurl.sb3.envs.workers import Ids, Workers
 
 COLLECT_EVERY = 10_000  # steps, before an environment drops its oldest episodes
@@ -40,7 +40,7 @@ def play(model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed:
     workers.collect()
     act = _Acting(model, env, deterministic)
     ended = np.zeros(workers.n_envs, dtype=np.int64)
-    collected: list[list[Played]] = []
+    collected: list[list[EpisodeStatistics]] = []
     for step in count(1):
         observations, _, dones, _ = env.step(act(observations))
         act.episode_starts = dones
@@ -53,7 +53,9 @@ def play(model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed:
     return _in_order(collected, share, len(tasks))
 
 
-def _in_order(collected: list[list[Played]], share: NDArray[np.int64], m: int) -> Outcomes:
+def _in_order(
+    collected: list[list[EpisodeStatistics]], share: NDArray[np.int64], m: int
+) -> Outcomes:
     """The requested episodes, in the order of the tasks."""
     returns, success, steps = np.zeros(m), np.full(m, np.nan), 0
     for i, (own, parts) in enumerate(zip(share, zip(*collected, strict=True), strict=True)):

@@ -47,7 +47,7 @@ def built_again(env: VecEnv) -> VecEnv:
     """Copies of the environments in `env`, made by `gymnasium.make`."""
     spec = None
     in_processes = isinstance(env.unwrapped, SubprocVecEnv)
-    if not in_processes or env.get_attr("spec_travels", indices=0)[0]:
+    if not in_processes or env.get_attr("spec_is_picklable", indices=0)[0]:
         spec = env.get_attr("spec", indices=0)[0]
     if spec is None:
         raise ValueError(_REBUILD + "it was not made by gymnasium.make. " + _PASS_ONE)

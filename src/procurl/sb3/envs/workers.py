@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from procurl.envs.adapters.task_env import Played, TaskEnv
+from procurl.envs.adapters.task_env import EpisodeStatistics, TaskEnv
 from procurl.tasks.pool import TaskPool
 
 Ids = NDArray[np.int64]
@@ -41,7 +41,7 @@ class Workers:
             self.env.env_method("push_tasks", ids[i :: self.n_envs].tolist(), indices=i)
         return np.bincount(np.arange(len(ids)) % self.n_envs, minlength=self.n_envs)
 
-    def collect(self) -> list[Played]:
+    def collect(self) -> list[EpisodeStatistics]:
         """[b] the episodes that ended in each environment since the last call."""
         return self.env.env_method("collect")
 

@@ -1,6 +1,6 @@
-"""Episodes of an array environment on the host, which both Gymnasium adapters are made of.
+"""A batch of episodes of an array environment, the base of both Gymnasium adapters.
 
-One environment is a batch of one, so that the two adapters cannot drift apart.
+A single environment is a batch of one, so the two adapters cannot drift apart.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,54 +18,56 @@ from procurl.tasks.pool import TaskPool
 Ids = NDArray[np.int64]
 Contexts = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-FREE = -1  # the task id of an episode whose context is not that of a task of the pool
+NO_TASK = -1  # task id of an episode whose context was given directly
 
 
-class Episodes:
-    """n episodes side by side: what is played in each, and where it stands.
+class EpisodeBatch:
+    """n episodes side by side: the task and the state of each.
 
     Args:
         env: the dynamics.
-        pool: the tasks, a file that `env.read_pool` reads, or None for the environment's own.
+        pool: the tasks, a file that `env.read_pool` reads, or None for the environment's own pool.
         n: number of episodes.
     """
 
     def __init__(self, env: ArrayEnv, pool: TaskPool | str | PathLike[str] | None, n: int) -> None:
         self.env = env
         self.n = n
-        self.pool = _resolved(env, pool)
+        self.pool = _load_pool(env, pool)
         self.pool_contexts: Contexts = env.contexts_of(self.pool)  # [tasks, c]
-        self.tasks: Ids = np.full(n, FREE)
-        self.idle: Ids = np.arange(n)  # the episodes that have not begun, or have ended
-        self.state: Any = None  # of the environment, None before the first start
-        self._first: Any = env.initial(self.pool_contexts)  # state of a fresh episode, by task
+        self.tasks: Ids = np.full(n, NO_TASK)
+        self.idle: Ids = np.arange(n)  # episodes that have not started, or have ended
+        self.state: Any = None  # of the environment, None before the first `start`
+        self._first: Any = env.initial(self.pool_contexts)  # initial state of each task
 
-        # What describes a task: its context where tasks are not opaque, and the pool's features.
+        # A task is described by its context, unless it is opaque, and by the pool's features.
         entries = () if self.pool.contexts is None else env.context_names
-        self.entries = len(entries)
+        self.n_entries = len(entries)
         self.names = (*entries, *self.pool.features)  # k names
-        columns = [*self.pool_contexts.T[: self.entries], *self.pool.features.values()]
-        self._descriptions = np.zeros((len(self.pool) + 1, len(self.names)))  # the last is FREE's
+        columns = [*self.pool_contexts.T[: self.n_entries], *self.pool.features.values()]
+        self._descriptions = np.zeros(
+            (len(self.pool) + 1, len(self.names))
+        )  # the last row is for NO_TASK
         self._descriptions[:-1].T[:] = np.reshape(columns, (-1, len(self.pool)))
-        self._contexts: Contexts = np.zeros((n, len(entries)))  # as given to the last `start`
-        self.some_free = False  # whether there may be free contexts among the tasks
+        self._contexts: Contexts = np.zeros((n, len(entries)))  # as passed to the last `start`
+        self.has_free_contexts = False  # whether some episode may have no task id
 
-        self.starts_vary = bool(np.prod(env.start_noise_shape))
-        silence = np.empty((n, *env.noise_shape), dtype=np.float32)
-        self._silence = None if silence.size else silence  # for environments without noise
+        self.random_starts = bool(np.prod(env.start_noise_shape))
+        no_noise = np.empty((n, *env.noise_shape), dtype=np.float32)
+        self._no_noise = None if no_noise.size else no_noise  # for environments without noise
         one = rows_of(self._first, np.zeros(1, dtype=np.int64))
-        shown = env.observe(one)
-        self._shows_state = any(np.may_share_memory(shown, part) for part in one)
+        seen = env.observe(one)
+        self._observation_is_view = any(np.may_share_memory(seen, part) for part in one)
 
-    def chosen(self, task: Any) -> tuple[int, Contexts]:
-        """(id, context [c]) of a task that a user names: an id of the pool, or a task itself."""
+    def resolve_task(self, task: Any) -> tuple[int, Contexts]:
+        """(id, context [c]) of `task`, which is an id of the pool or a task itself."""
         if isinstance(task, int | np.integer) and not isinstance(task, bool):
             self.check_ids(np.asarray([task]))
             return int(task), self.pool_contexts[int(task)]
-        return FREE, self.checked_context(self.env.context_of(task))
+        return NO_TASK, self.as_context(self.env.context_of(task))
 
-    def checked_context(self, context: Any) -> Contexts:
-        """`context` as [c] numbers; raises where it is none of the environment's."""
+    def as_context(self, context: Any) -> Contexts:
+        """`context` as an array [c]; raises if it is not a valid context of the environment."""
         try:
             row: Contexts = np.asarray(context, dtype=np.float64)
         except (TypeError, ValueError):
@@ -79,53 +81,53 @@ class Episodes:
         if wrong.any():
             raise ValueError(
                 f"task must be from 0 to {len(self.pool) - 1}, got {tasks[wrong][0]}: "
-                "the pool has no such task"
+                f"the pool has {len(self.pool)} tasks"
             )
 
     def start(
         self, which: Ids, tasks: Ids, contexts: Contexts, rngs: Sequence[np.random.Generator] = ()
     ) -> None:
-        """Begin the episodes `which` [m] anew, with those tasks [m] and contexts [m, c].
+        """Start new episodes at the positions `which` [m].
 
         Args:
-            which: of the episodes.
-            tasks: ids of the pool, or `FREE`.
-            contexts: theirs.
-            rngs: one for each of `which`, looked at only where starts vary.
+            which: [m] positions in the batch.
+            tasks: [m] ids of the pool, or `NO_TASK`.
+            contexts: [m, c].
+            rngs: one for each of `which`, used only if starts are random.
         """
-        self._begin(which, tasks, self._fresh(contexts, rngs))
-        self._contexts[which] = contexts[:, : self.entries]
-        self.some_free = bool((self.tasks == FREE).any())
+        self._place(which, tasks, self._initial(contexts, rngs))
+        self._contexts[which] = contexts[:, : self.n_entries]
+        self.has_free_contexts = bool((self.tasks == NO_TASK).any())
 
     def start_tasks(self, which: Ids, tasks: Ids, rngs: Sequence[np.random.Generator] = ()) -> None:
-        """`start` with tasks [m] of the pool: nothing is computed anew unless starts vary."""
-        if self.starts_vary:
-            first = self._fresh(self.pool_contexts[tasks], rngs)
+        """`start` with tasks [m] of the pool; only random starts need computation."""
+        if self.random_starts:
+            first = self._initial(self.pool_contexts[tasks], rngs)
         else:
             first = rows_of(self._first, tasks)
-        self._begin(which, tasks, first)
+        self._place(which, tasks, first)
 
-    def described(self, mask: Mask | None = None) -> NDArray[np.float64]:
-        """[n, k] what describes the tasks being played; zero outside `mask` [n] and if unknown."""
+    def descriptions(self, mask: Mask | None = None) -> NDArray[np.float64]:
+        """[n, k] the descriptions of the current tasks; 0 outside `mask` [n] and if unknown."""
         tasks = self.tasks
         if mask is not None:
-            tasks = tasks | (mask - 1)  # FREE outside the mask; `where` takes twice as long
-        described = self._descriptions.take(tasks, axis=0)
-        if self.some_free:
-            free = self.tasks == FREE if mask is None else mask & (self.tasks == FREE)
-            described[free, : self.entries] = self._contexts[free]
-        return described
+            tasks = tasks | (mask - 1)  # NO_TASK outside the mask; `where` takes twice as long
+        rows = self._descriptions.take(tasks, axis=0)
+        if self.has_free_contexts:
+            free = self.tasks == NO_TASK if mask is None else mask & (self.tasks == NO_TASK)
+            rows[free, : self.n_entries] = self._contexts[free]
+        return rows
 
-    def advance(self, actions: Array, noise: Array) -> Transition:
-        """Take one action [n, ...] in every episode.
+    def step(self, actions: Array, noise: Array) -> Transition:
+        """Take one action in every episode.
 
         Args:
-            actions: as of `checked_actions`.
+            actions: [n, ...] from `as_actions`.
             noise: [n, *noise_shape] standard normal.
         """
         if self.idle.size:
             which = "" if self.n == 1 else f" of sub-environments {self.idle.tolist()}"
-            reason = "has not begun" if self.state is None else "has ended"
+            reason = "has not started" if self.state is None else "has ended"
             raise RuntimeError(f"the episode{which} {reason}: call reset before step")
         transition = self.env.step(self.state, actions, noise)
         self.state = transition.state
@@ -133,18 +135,18 @@ class Episodes:
         return transition
 
     def observe(self, which: Ids | None = None) -> NDArray[np.float32]:
-        """[n, o] what the agent sees now, or [m, o] of the episodes `which` [m], to keep."""
+        """[n, o] the current observations, or [m, o] those of `which` [m], safe to keep."""
         state = self.state if which is None else rows_of(self.state, which)
-        return np.array(self.env.observe(state), copy=self._shows_state or None)
+        return np.array(self.env.observe(state), copy=self._observation_is_view or None)
 
     def noise(self, rng: np.random.Generator) -> NDArray[np.float32]:
-        """[n, *noise_shape] standard normal, laid out with the batch last, where it is fastest."""
-        if self._silence is not None:
-            return self._silence
+        """[n, *noise_shape] standard normal, with the batch last in memory, which is fastest."""
+        if self._no_noise is not None:
+            return self._no_noise
         drawn = rng.standard_normal((*self.env.noise_shape, self.n), dtype=np.float32)
         return drawn.transpose(drawn.ndim - 1, *range(drawn.ndim - 1))
 
-    def checked_actions(self, actions: Any) -> NDArray[Any]:
+    def as_actions(self, actions: Any) -> NDArray[Any]:
         """`actions` as an array [n, a] or [n]; raises on a wrong shape, NaN or unknown action."""
         given = np.asarray(actions)
         if self.env.action_low is not None:
@@ -162,19 +164,19 @@ class Episodes:
             raise ValueError(f"action must be from 0 to {count - 1}, got {actions!r}")
         return numbers
 
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Copies of the arrays that say what is played, and where it stands."""
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Copies of the arrays that hold the tasks and states of all episodes."""
         if self.state is None:
-            raise RuntimeError("no episode has begun, so there is nothing to save: call reset")
+            raise RuntimeError("there is nothing to save before the first episode: call reset")
         fields = {f"state.{name}": part for name, part in self.state._asdict().items()}
         kept = {"tasks": self.tasks, "idle": self.idle, "contexts": self._contexts}
         return {name: np.array(array) for name, array in (kept | fields).items()}
 
-    def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `saved` gave, to the bit; raise and change nothing where it misfits."""
+    def load_state_dict(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state_dict` bit for bit; raises and changes nothing if it does not fit."""
         if saved["tasks"].shape != (self.n,):
             raise ValueError(
-                f"the saved state is of {len(saved['tasks'])} sub-environments, here are {self.n}"
+                f"the saved state has {len(saved['tasks'])} sub-environments, this one has {self.n}"
             )
         kind = type(self._first)
         fields = [np.array(saved[f"state.{name}"]) for name in kind._fields]
@@ -187,26 +189,28 @@ class Episodes:
         contexts = np.array(saved["contexts"]).reshape(self._contexts.shape)
         self.state, self._contexts = kind(*fields), contexts
         self.tasks, self.idle = np.array(saved["tasks"]), np.array(saved["idle"])
-        self.some_free = bool((self.tasks == FREE).any())
+        self.has_free_contexts = bool((self.tasks == NO_TASK).any())
 
-    def _fresh(self, contexts: Contexts, rngs: Sequence[np.random.Generator]) -> Any:
-        """State of fresh episodes, each with noise from its own of `rngs` [m] where starts vary."""
-        if not self.starts_vary:
+    def _initial(self, contexts: Contexts, rngs: Sequence[np.random.Generator]) -> Any:
+        """Initial states; if starts are random, each draws from its own one of `rngs` [m]."""
+        if not self.random_starts:
             return self.env.initial(contexts)
         noise = np.stack([rng.standard_normal(self.env.start_noise_shape) for rng in rngs])
         return self.env.start(contexts, noise)
 
-    def _begin(self, which: Ids, tasks: Ids, first: Any) -> None:
+    def _place(self, which: Ids, tasks: Ids, first: Any) -> None:
         if len(which) == self.n:
             self.state = first
-            self.some_free = False
+            self.has_free_contexts = False
         elif self.state is None:
-            raise RuntimeError("the first reset must start every episode, got a reset_mask")
+            raise RuntimeError(
+                "the first reset must start every episode: call reset without reset_mask"
+            )
         else:
             pairs = zip(self.state, first, strict=True)
-            self.state = type(first)(*[_replaced(old, which, new) for old, new in pairs])
+            self.state = type(first)(*[_with_rows(old, which, new) for old, new in pairs])
         self.tasks[which] = tasks
-        if which is self.idle:  # as in automatic resets
+        if which is self.idle:  # in automatic resets
             self.idle = self.idle[:0]
         else:
             waiting = np.zeros(self.n, dtype=bool)
@@ -216,7 +220,7 @@ class Episodes:
 
 
 def check_options(options: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raise on a reset option that is not known, or on two that contradict each other."""
+    """Raise on an unknown reset option, or if both `task` and `context` are given."""
     for name in options:
         if name not in known:
             raise ValueError(
@@ -224,10 +228,10 @@ def check_options(options: Mapping[str, Any], known: Collection[str]) -> None:
                 f"Known options: {', '.join(known)}"
             )
     if "task" in options and "context" in options:
-        raise ValueError("reset options 'task' and 'context' exclude each other: give one of them")
+        raise ValueError("reset options 'task' and 'context' exclude each other: pass one of them")
 
 
-def _resolved(env: ArrayEnv, pool: TaskPool | str | PathLike[str] | None) -> TaskPool:
+def _load_pool(env: ArrayEnv, pool: TaskPool | str | PathLike[str] | None) -> TaskPool:
     if pool is None:
         return env.default_pool()
     if isinstance(pool, TaskPool):
@@ -238,12 +242,12 @@ def _resolved(env: ArrayEnv, pool: TaskPool | str | PathLike[str] | None) -> Tas
 
 
 def rows_of(state: Any, which: Ids) -> Any:
-    """The state of the episodes `which` [m] alone."""
+    """The states of the episodes `which` [m]."""
     return type(state)(*[part.take(which, axis=0) for part in state])
 
 
-def _replaced(old: NDArray[Any], which: Ids, new: NDArray[Any]) -> NDArray[Any]:
-    """A copy of `old` with its rows `which` from `new`: states are never changed in place."""
+def _with_rows(old: NDArray[Any], which: Ids, new: NDArray[Any]) -> NDArray[Any]:
+    """A copy of `old` whose rows `which` are `new`; states are never changed in place."""
     copy = old.copy()
     copy[which] = new
     return copy
