@@ -84,7 +84,7 @@ def test_saving_does_not_disturb_the_runs():
 
 def test_arrays_of_another_strategy_are_refused_and_leave_the_runs_alone():
     runs = make_runs(PLR)
-    with pytest.raises(ValueError, match="holds other arrays"):
+    with pytest.raises(ValueError, match="the checkpoint does not match these runs"):
         restore(runs, *saved(advanced(make_runs(VAL), 2)))
     assert runs.updates == 0
 

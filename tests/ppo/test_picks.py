@@ -88,7 +88,9 @@ def test_a_strategy_without_an_estimate_shows_none():
 
 
 def test_only_evaluated_tasks_can_be_followed():
-    with pytest.raises(ValueError, match="followed must be tasks that are evaluated, task 4"):
+    with pytest.raises(
+        ValueError, match="followed must be a subset of the evaluated tasks, got task 4"
+    ):
         make_runs(VAL, eval_tasks=np.array([0, 1]), followed=np.array([4]))
 
 

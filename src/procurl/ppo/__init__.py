@@ -1,8 +1,10 @@
 """PPO in JAX, as in Stable-Baselines3, with the curriculum inside the compiled programs.
 
 `Runs` trains a batch of runs whose environment is compiled with them. `HostRun` trains one run in
-any Gymnasium vector environment. Importing this package does not import JAX, so that every engine
-can use the settings.
+any Gymnasium vector environment. Read from the bottom up: `learning` (PPO itself), `collect` and
+`episodes` (steps and whole episodes), `student` and `teacher` (one run as pure functions),
+`programs` (both compiled for a batch), `runs` and `host` (the loops around them). Importing this
+package does not import JAX, so that every engine can use the settings.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that changes in a batch of runs, what it has measured included."""
+"""Checkpoints: everything that changes in a batch of runs, including its evaluations."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -17,7 +17,7 @@ FOLLOWED = ("probabilities", "success", "achieved")
 
 
 class Resumable(Protocol):
-    """What a checkpoint takes from runs, and gives back to them."""
+    """The attributes that a checkpoint saves and restores."""
 
     state: Any
     updates: int
@@ -27,7 +27,7 @@ class Resumable(Protocol):
 
 
 def checkpoint_of(runs: Resumable) -> tuple[dict[str, Any], Arrays]:
-    """(JSON values, arrays) from which `restore` goes on; `runs` are between two updates."""
+    """(JSON values, arrays) for `restore`; `runs` must be between two updates."""
     scalars = [
         {name: value for name, value in e._asdict().items() if name not in ("picks", "followed")}
         for e in runs.evaluations
@@ -38,10 +38,10 @@ def checkpoint_of(runs: Resumable) -> tuple[dict[str, Any], Arrays]:
 
 
 def restore(runs: Resumable, meta: dict[str, Any], arrays: Arrays) -> None:
-    """Go on from a checkpoint of runs with the same settings."""
+    """Resume from a checkpoint of runs with the same settings."""
     named = _leaves(runs.state)
     if {f"state{name}" for name, _ in named} != {n for n in arrays if n.startswith("state")}:
-        raise ValueError("the checkpoint holds other arrays than these runs have")
+        raise ValueError("the checkpoint does not match these runs: its arrays have other names")
     leaves = [jnp.asarray(arrays[f"state{name}"]) for name, _ in named]
     runs.state = jax.tree.unflatten(jax.tree.structure(runs.state), leaves)
     runs.updates, runs.seconds = meta["updates"], meta["seconds"]
@@ -59,7 +59,7 @@ def _leaves(state: Any) -> list[tuple[str, NDArray[Any]]]:
 
 
 def _measured_arrays(runs: Resumable) -> Arrays:
-    """The picks of all k evaluations and of the time since, and the k views of followed tasks."""
+    """The picks of all k evaluations and since then, and the k views of followed tasks."""
     rows: list[Sequence[Any]] = [*(e.picks for e in runs.evaluations), runs.picks.held()]
     picks = [ids.astype(np.int32) for ids in chain.from_iterable(rows)]
     arrays = {
@@ -76,7 +76,7 @@ def _measured_arrays(runs: Resumable) -> Arrays:
 
 
 def _parted(together: NDArray[Any], counts: NDArray[Any]) -> list[list[NDArray[np.int64]]]:
-    """[k + 1][w] the picks that were joined, in the order of `counts` [k + 1, w]."""
+    """[k + 1][w] the concatenated picks, split by `counts` [k + 1, w]."""
     ends = np.cumsum(counts).reshape(counts.shape)
     return [
         [together[end - count : end].astype(np.int64) for end, count in zip(*row, strict=True)]

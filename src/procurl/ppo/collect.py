@@ -1,4 +1,4 @@
-"""The student at work: steps of training in array environments, on tasks drawn by the teacher."""
+"""Collect training steps in array environments, on tasks drawn by the teacher."""
 
 from typing import Any, NamedTuple
 
@@ -13,11 +13,11 @@ from procurl.ppo.learning.networks import ActorCritic, CategoricalHead, Gaussian
 
 
 class Lanes(NamedTuple):
-    """b environments between two rollouts, each in the middle of an episode."""
+    """b environments between two rollouts, each within an episode."""
 
     env: Any  # [b, ...]
     observations: Array  # [b, o]
-    tasks: Array  # [b] int32, what each plays
+    tasks: Array  # [b] int32, the task each plays
     gained: Array  # [b] return of the episode so far
 
 
@@ -25,16 +25,16 @@ class Rollout(NamedTuple):
     """T steps in b environments."""
 
     observations: Array  # [T, b, o]
-    actions: Array  # [T, b, ...] before clipping to the box
+    actions: Array  # [T, b, ...] before clipping to the action bounds
     rewards: Array  # [T, b]
-    dones: Array  # [T, b] bool, the episode ended with this step
-    success: Array  # [T, b] bool, and at the goal
-    returns: Array  # [T, b] return of the episode up to and with this step
+    dones: Array  # [T, b] bool, the episode ended at this step
+    success: Array  # [T, b] bool, the episode ended in success
+    returns: Array  # [T, b] return of the episode up to and including this step
     tasks: Array  # [T, b] int32
 
 
 def head_of(env: ArrayEnv) -> GaussianHead | CategoricalHead:
-    """The kind of policy that acts in `env`."""
+    """The policy head for the action space of `env`."""
     if env.n_actions is not None:
         return CategoricalHead(env.n_actions)
     assert env.action_low is not None
@@ -42,7 +42,7 @@ def head_of(env: ArrayEnv) -> GaussianHead | CategoricalHead:
 
 
 def draw_tasks(key: Array, cumulative: Array, shape: tuple[int, ...]) -> Array:
-    """Tasks, int32, drawn independently from the distribution with these cumulative weights [n]."""
+    """Task ids, int32, drawn independently from a distribution with cumulative weights [n]."""
     draws = jax.random.uniform(key, shape) * cumulative[-1]
     return jnp.searchsorted(cumulative, draws, side="right").astype(jnp.int32)
 
@@ -52,9 +52,9 @@ def enter(env: ArrayEnv, contexts: Array, tasks: Array, key: Array) -> Lanes:
 
     Args:
         env: the dynamics.
-        contexts: [n, c] of the pool.
+        contexts: [n, c] contexts of the pool.
         tasks: [b].
-        key: for starts that are random.
+        key: for random starts.
     """
     noise = jax.random.normal(key, (len(tasks), *env.start_noise_shape))
     state = env.start(contexts[tasks], noise)
@@ -73,15 +73,15 @@ def collect(
 ) -> tuple[Lanes, Rollout]:
     """Act with the stochastic policy for `steps` steps in each environment.
 
-    An environment whose episode ends goes on at once with a new task. All random numbers are drawn
-    before the loop, which keeps it short.
+    An environment whose episode ends starts a new task at once. All random numbers are drawn before
+    the loop, which keeps it short.
 
     Args:
         env: the dynamics.
-        network: of the student.
-        contexts: [n, c] of the pool.
-        params: of the network.
-        lanes: where the last rollout ended.
+        network: the student's network.
+        contexts: [n, c] contexts of the pool.
+        params: its weights.
+        lanes: the environments after the last rollout.
         cumulative: [n] cumulative weights of the tasks.
         key: one random key.
         steps: T.

@@ -1,4 +1,4 @@
-"""Whole episodes on every task of a pool inside one program: rollouts for teachers, evaluation."""
+"""Whole episodes on every task of a pool in one compiled program: rollouts and evaluations."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -12,25 +12,25 @@ from procurl.internals.arrays import Array
 
 Tree = TypeVar("Tree")
 
-BEFORE = 2**32 - 1  # stands for the start of an episode among the numbers of its steps
+BEFORE = 2**32 - 1  # the step number that stands for the start of an episode
 
 
 class Episodes(NamedTuple):
-    """What came of k episodes on each of n tasks."""
+    """The outcomes of k episodes on each of n tasks."""
 
     returns: Array  # [n, k] undiscounted
     success: Array  # [n, k] bool
-    steps: Array  # []  environment steps taken in all, int32
+    steps: Array  # []  environment steps in total, int32
 
 
 class _Lanes(NamedTuple):
-    """State of the loop: `width` environments, each busy with one episode at a time."""
+    """State of the loop: `width` environments, each playing one episode at a time."""
 
     env: Any  # [width, ...]
-    episode: Array  # [width] int32, its number; `total` or more where nothing is left to play
+    episode: Array  # [width] int32, its number; `total` or more if none is left to play
     age: Array  # [width] int32, steps into the episode
     gained: Array  # [width] return so far
-    started: Array  # []  int32, episodes handed out
+    started: Array  # []  int32, episodes started
     steps: Array  # []  int32
     returns: Array  # [total]
     success: Array  # [total] bool
@@ -46,14 +46,14 @@ def play_episodes(
 ) -> Episodes:
     """Play `k` episodes on every task, `width` at a time.
 
-    An environment whose episode has ended takes up the next one at once, so that nothing waits for
-    the longest. All randomness of an episode comes from (key, task, its number, step), whichever
-    environment plays it: the result does not depend on `width`.
+    An environment whose episode has ended starts the next one at once, so that none waits for the
+    longest. All randomness of an episode comes from (key, task, its number, step), whichever
+    environment plays it, so the result does not depend on `width`.
 
     Args:
         env: the dynamics.
         contexts: [n, c].
-        act: (observations [b, o], keys [b]) to actions [b, …].
+        act: maps (observations [b, o], keys [b]) to actions [b, …].
         key: one random key.
         k: episodes per task.
         width: environments at a time.
@@ -78,7 +78,7 @@ def play_episodes(
         busy = lanes.episode < total
         done = after.done & busy
         gained = lanes.gained + after.reward
-        place = jnp.where(done, lanes.episode, total)  # beyond the end: dropped
+        place = jnp.where(done, lanes.episode, total)  # past the end: dropped
         new = lanes.started + jnp.cumsum(done.astype(jnp.int32)) - 1
         episode = jnp.where(done, jnp.minimum(new, total), lanes.episode)
         return _Lanes(
@@ -108,7 +108,7 @@ def play_episodes(
 
 
 def choose(where: Array, yes: Tree, no: Tree) -> Tree:
-    """Of two trees of arrays [b, …], the rows of `yes` where `where` [b] holds, else of `no`."""
+    """`jnp.where` on trees of arrays [b, …]: rows of `yes` where `where` [b], else of `no`."""
 
     def pick(a: Array, b: Array) -> Array:
         return jnp.where(where.reshape(where.shape + (1,) * (a.ndim - where.ndim)), a, b)
@@ -118,7 +118,7 @@ def choose(where: Array, yes: Tree, no: Tree) -> Tree:
 
 
 def _normal(keys: Array, shape: tuple[int, ...]) -> Array:
-    """[b, *shape] standard normal, from each of `keys` [b]."""
+    """[b, *shape] standard normal numbers, one block per key of `keys` [b]."""
     return jax.vmap(lambda key: jax.random.normal(key, shape))(keys)
 
 

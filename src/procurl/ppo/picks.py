@@ -1,6 +1,7 @@
-"""Which tasks were played, in the order in which their episodes ended.
+"""The tasks that were played, in the order in which their episodes ended.
 
-Noted on the device, so that training never waits; fetched at evaluations and checkpoints.
+They are logged on the device, so that training never waits, and fetched at evaluations and
+checkpoints.
 """
 
 from collections.abc import Sequence
@@ -15,23 +16,23 @@ from numpy.typing import NDArray
 from procurl.internals.arrays import Array
 
 Ids = NDArray[np.int64]
-FETCHED_AT_LEAST = 4096  # columns, so that few sizes are compiled
+FETCHED_AT_LEAST = 4096  # columns, so that only a few sizes are compiled
 
 
 class Noted(NamedTuple):
-    """What the device holds."""
+    """The log on the device."""
 
     tasks: Array  # [w, c] int32
-    count: Array  # [w] int32, how many of them are valid
+    count: Array  # [w] int32, number of valid entries
 
 
 class PickLog:
-    """The picks of w runs since they were last taken out.
+    """The picks of w runs since the last call of `take`.
 
     Args:
         runs: w.
-        steps: training steps per update, the most episodes that may end in one.
-        updates: that fit on the device; more are fetched in between.
+        steps: training steps per update, an upper limit of the episodes that end in one.
+        updates: number of updates that fit on the device; it is emptied when full.
     """
 
     def __init__(self, runs: int, steps: int, updates: int) -> None:
@@ -48,7 +49,7 @@ class PickLog:
         Args:
             dones: [w, T, b] bool.
             tasks: [w, T, b] int32.
-            alive: [w] bool, runs that are not play on but do not count.
+            alive: [w] bool; the picks of other runs are ignored.
         """
         if self._since_fetched == self._updates:
             self._fetch()
@@ -56,18 +57,18 @@ class PickLog:
         self._since_fetched += 1
 
     def held(self) -> list[Ids]:
-        """[w] the picks of each run so far, which stay."""
+        """[w] the picks of each run so far; they stay in the log."""
         self._fetch()
         return self._fetched
 
     def take(self) -> list[Ids]:
-        """[w] the picks of each run so far, which are taken out."""
+        """[w] the picks of each run so far; they are removed from the log."""
         held = self.held()
         self._fetched = [ids[:0] for ids in held]
         return held
 
     def put_back(self, picks: Sequence[Ids]) -> None:
-        """Go on from `picks`, as `held` gave them."""
+        """Restore `picks`, as returned by `held`."""
         self._noted = self._noted._replace(count=jnp.zeros_like(self._noted.count))
         self._since_fetched = 0
         self._fetched = [np.asarray(ids, dtype=np.int64) for ids in picks]
@@ -87,7 +88,7 @@ class PickLog:
 def _note(noted: Noted, dones: Array, tasks: Array, alive: Array) -> Noted:
     def one(held: Array, count: Array, dones: Array, tasks: Array, alive: Array) -> Any:
         ended = dones.reshape(-1) & alive
-        place = jnp.where(ended, count + jnp.cumsum(ended) - 1, held.size)  # the end: dropped
+        place = jnp.where(ended, count + jnp.cumsum(ended) - 1, held.size)  # past the end: dropped
         after = held.at[place].set(tasks.reshape(-1), mode="drop")
         return after, count + jnp.sum(ended, dtype=jnp.int32)
 

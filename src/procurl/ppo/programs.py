@@ -1,7 +1,7 @@
 """The compiled programs: a student and its teacher, for a batch of runs side by side.
 
-Every array has the runs first. The student's programs know nothing of strategies, so all strategies
-share them; what a strategy adds is a small program of its own.
+The first axis of every array is the run. The student's programs do not depend on the strategy, so
+all strategies share them; each strategy adds only a small program.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from procurl.strategies.strategy import Strategy
 
 
 class Purpose(NamedTuple):
-    """What a run's random numbers are for; each purpose has a stream of its own."""
+    """The uses of random numbers in a run; each has its own stream."""
 
     begin: int = 0
     train: int = 1
@@ -36,7 +36,7 @@ PURPOSE = Purpose()
 
 @partial(jax.jit, static_argnames="purpose")
 def run_keys(seeds: Array, purpose: int, count: Array) -> Array:
-    """[w] a key for each run's seed, this purpose and the `count`-th time that one is needed."""
+    """[w] one key per run, for this purpose and the `count`-th use."""
 
     def of(seed: Array) -> Array:
         stream = jax.random.fold_in(jax.random.key(seed), purpose)
@@ -46,9 +46,9 @@ def run_keys(seeds: Array, purpose: int, count: Array) -> Array:
 
 
 def _each_run(one: Callable[..., Any], *runs: Any) -> Any:
-    """`one` of every run, side by side; `runs` are trees of arrays [w, …].
+    """Apply `one` to every run; `runs` are trees of arrays [w, …].
 
-    A run alone is not vmapped: XLA lays out the matrix products of a batch of one so badly that an
+    A single run is not vmapped: XLA lays out the matrix products of a batch of one so badly that an
     update of Karel's network takes 1.6 times as long on a CPU.
     """
     if jax.tree.leaves(runs)[0].shape[0] > 1:
@@ -58,7 +58,7 @@ def _each_run(one: Callable[..., Any], *runs: Any) -> Any:
 
 @partial(jax.jit, static_argnames="student")
 def begin_students(student: Student, contexts: Array, cumulative: Array, keys: Array) -> Training:
-    # One run after the other: orthogonal initialization compiles far slower for many at once.
+    # One run after another: orthogonal initialization compiles far more slowly for many at once.
     begun: Training = jax.lax.map(lambda run: student.begin(contexts, *run), (cumulative, keys))
     return begun
 
@@ -80,7 +80,7 @@ def train(
     keys: Array,
     alive: Array,
 ) -> tuple[Training, Played, Diagnostics, Array]:
-    """One update of every run that is alive; a run whose loss is not finite stays as it was."""
+    """One update of every run that is alive; a run with a non-finite loss keeps its state."""
 
     def one(
         ppo: PPOSettings, training: Training, cumulative: Array, key: Array
@@ -106,7 +106,7 @@ def teach(
     alive: Array,
     refresh: bool,
 ) -> tuple[Teaching, Array]:
-    """Take in what was played and, with `refresh`, the critic's values; (teaching, alive)."""
+    """Add the training episodes and, with `refresh`, refresh; returns (teaching, alive)."""
 
     def one(
         strategy: Strategy, params: Any, teaching: Teaching, played: Played, key: Array
@@ -137,7 +137,7 @@ def teach_by_rollouts(
 ) -> Teaching:
     """Play the teacher's rollouts on the whole pool and refresh the runs at `rows` [m].
 
-    Only these are computed. A row may stand there more than once.
+    Only these are computed. A row may occur more than once.
     """
     plan = teacher.plan
     assert plan is not None
@@ -176,7 +176,7 @@ def evaluate(
 
 @jax.jit
 def due(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
-    """[w] bool, which runs' teachers are to refresh now."""
+    """[w] bool, the runs that are due for a refresh."""
 
     def one(strategy: Strategy, teaching: Teaching) -> Array:
         return jnp.asarray(strategy.due(step, teaching.step, teaching.teacher_steps))
@@ -186,7 +186,7 @@ def due(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
 
 @jax.jit
 def curriculum_metrics(strategies: Strategy, teaching: Teaching) -> tuple[Array, Array]:
-    """([w] entropy of the distribution over tasks, [w] mean estimated success, NaN for none)."""
+    """([w] entropy of the task distribution, [w] mean estimated success or NaN)."""
 
     def one(strategy: Strategy, teaching: Teaching) -> tuple[Array, Array]:
         p = strategy.probabilities(teaching.strategy)
@@ -201,7 +201,7 @@ def curriculum_metrics(strategies: Strategy, teaching: Teaching) -> tuple[Array,
 def task_views(
     strategies: Strategy, teaching: Teaching, tasks: Array
 ) -> tuple[Array, Array | None]:
-    """([w, m] probabilities of `tasks` [m], [w, m] their estimated success or None)."""
+    """([w, m] probabilities of `tasks` [m], [w, m] estimated success or None)."""
 
     def one(strategy: Strategy, teaching: Teaching) -> tuple[Array, Array | None]:
         success = strategy.estimated_success(teaching.strategy)

@@ -1,4 +1,4 @@
-"""A batch of runs from the first step to the last: the loop outside the compiled programs."""
+"""A batch of runs from start to end: the loop around the compiled programs."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -24,65 +24,65 @@ from procurl.ppo.student import Student, Training
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.strategies.strategy import Strategy
 
-APART = 8  # runs that are due at different steps are refreshed by this part of a batch
-ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not change results
-MOST_UPDATES_NOTED = 32  # whose picks wait on the device
+APART = 8  # runs due at different steps are refreshed in groups of 1/APART of a batch
+ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not affect results
+MOST_UPDATES_NOTED = 32  # kept on the device before picks are fetched
 
 
 class Followed(NamedTuple):
-    """Some tasks as teachers and students see them at an evaluation."""
+    """The teachers' and students' view of some tasks at an evaluation."""
 
     tasks: NDArray[np.int64]  # [m] their ids
     probabilities: NDArray[np.float32]  # [w, m] of being picked next
-    success: NDArray[np.float32] | None  # [w, m] as the teacher estimates it, None for none
-    achieved: NDArray[np.float32]  # [w, m] return of the evaluation's episodes
+    success: NDArray[np.float32] | None  # [w, m] estimated by the teacher, or None
+    achieved: NDArray[np.float32]  # [w, m] mean return in this evaluation
 
 
 class Evaluation(NamedTuple):
     """One evaluation of all runs of a batch."""
 
-    step: int  # the training steps that it stands for
-    train_steps: int  # those really taken, a whole number of updates
+    step: int  # nominal training steps
+    train_steps: int  # training steps taken, in whole updates
     performance: list[float]  # [w] mean return over the pool
     test_performance: list[float] | None  # [w] over the test pool
-    env_steps: list[int]  # [w] training and teacher
+    env_steps: list[int]  # [w] training plus teacher
     entropy: list[float]  # [w] of the distribution over tasks
-    mean_success: list[float]  # [w] as the teacher estimates it, NaN for none
-    seconds: float  # of training so far, evaluations not counted
+    mean_success: list[float]  # [w] estimated by the teacher, or NaN
+    seconds: float  # of training so far, excluding evaluations
     picks: Sequence[Ids] = ()  # [w] tasks of the episodes that ended since the last one, in order
     followed: Followed | None = None
 
 
 class RunsState(NamedTuple):
-    """Everything that changes, so everything that a checkpoint has to hold."""
+    """Everything that changes during training, and therefore belongs in a checkpoint."""
 
     training: Training
     teaching: Teaching
     alive: Array  # [w] bool
-    stopped_at: Array  # [w] int32, training steps at which a run stopped; −1 while it goes on
+    stopped_at: Array  # [w] int32, training steps at which a run stopped; −1 while it continues
     best_params: Any  # [w, ...] of the best evaluation so far
     best: Array  # [w] its performance
 
 
 @dataclass
 class Runs:
-    """Runs of one environment and one strategy, differing in seed and in numeric settings.
+    """Runs of one environment and one strategy that differ in seed and numeric settings.
 
     Args:
         env: the dynamics.
-        contexts: [n, c] of the training pool.
-        strategies: one per run; they may differ in traced settings only.
+        contexts: [n, c] contexts of the training pool.
+        strategies: one per run; they may differ only in traced settings.
         ppo: one per run, likewise.
         seeds: one per run.
-        n_envs: environments per run; `n_steps` is shared among them.
+        n_envs: environments per run, which share `n_steps`.
         eval_every: training steps between evaluations.
         eval_tasks: positions of the tasks that evaluations play; None plays all.
-        eval_episodes: on each of them.
-        eval_stochastic: whether evaluations draw actions, instead of taking the likeliest.
-        whole_at: steps at which evaluations play all tasks nevertheless.
-        followed: positions of the tasks whose curriculum evaluations note, some of `eval_tasks`;
-            None follows all of these.
-        test_contexts: [m, c] of a test pool.
+        eval_episodes: episodes per task.
+        eval_stochastic: whether evaluations sample actions instead of acting deterministically.
+        whole_at: steps at which evaluations play all tasks regardless of `eval_tasks`.
+        followed: positions of the tasks whose curriculum is recorded at evaluations, a subset of
+            `eval_tasks`; None follows all of them.
+        test_contexts: [m, c] contexts of a test pool.
     """
 
     env: ArrayEnv
@@ -150,7 +150,7 @@ class Runs:
         return self.updates * self.ppo[0].n_steps
 
     def advance(self) -> None:
-        """Train every run for one update, let its teacher learn, and evaluate where due."""
+        """Train every run for one update, refresh its teacher and evaluate, each if due."""
         start = time.perf_counter()
         before = self.train_steps
         state = self.state
@@ -222,9 +222,9 @@ class Runs:
         return teaching, alive
 
     def _refreshed_together(self, due: Ids) -> Iterator[Ids]:
-        """The runs at `due` in groups of one size, so that the same program refreshes them all.
+        """The runs at `due` in groups of equal size, so that one program refreshes them all.
 
-        Where runs are due at different steps the groups are small, so that few runs wait for the
+        If runs are due at different steps the groups are small, so that few runs wait for the
         rollouts of others.
         """
         assert self.teacher.plan is not None
@@ -235,8 +235,8 @@ class Runs:
             yield np.concatenate([group, np.repeat(group[:1], size - len(group))])
 
     def _refresh_due(self) -> bool:
-        """Whether the interval has passed for any run since it was last refreshed, as far as the
-        host can tell; a budget may still say no.
+        """Whether the interval has passed for any run since its last refresh; a budget may still
+        prevent a refresh.
         """
         if not self.teacher.uses:
             return False
@@ -248,7 +248,7 @@ class Runs:
         return self.updates % -(-refresh_every // self.ppo[0].n_steps) == 0
 
     def evaluate(self, step: int) -> Evaluation:
-        """Play the evaluation's episodes on every task and keep the best weights so far."""
+        """Evaluate all runs and keep the best weights so far."""
         params = self.state.training.student.params
         whole = step in self.whole_at
         contexts = self._contexts if whole else self._eval_contexts
@@ -283,7 +283,7 @@ class Runs:
         return evaluation
 
     def _returns(self, contexts: Array, purpose: int) -> Array:
-        """[w, n] mean returns of the evaluation's episodes."""
+        """[w, n] mean return of every task."""
         keys = programs.run_keys(self._seeds, purpose, self.updates)
         params = self.state.training.student.params
         return programs.evaluate(
@@ -297,7 +297,7 @@ class Runs:
         )
 
     def _follow(self, returns: Array) -> Followed:
-        """The followed tasks now, with their `returns` [w, m]."""
+        """The current view of the followed tasks, with their `returns` [w, m]."""
         ids = jnp.asarray(self._followed)
         probabilities, success = programs.task_views(self._strategies, self.state.teaching, ids)
         return Followed(
@@ -309,28 +309,28 @@ class Runs:
 
 
 def positions_of(among: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
-    """Where each of `wanted` stands in `among`."""
+    """The position of each of `wanted` in `among`."""
     place = {int(task): at for at, task in enumerate(among)}
     missing = [int(task) for task in wanted if int(task) not in place]
     if missing:
-        raise ValueError(f"followed must be tasks that are evaluated, task {missing[0]} is not")
+        raise ValueError(f"followed must be a subset of the evaluated tasks, got task {missing[0]}")
     return np.asarray([place[int(task)] for task in wanted], dtype=np.int64)
 
 
 def _stacked(argument: str, trees: Sequence[Any]) -> Any:
-    """Settings of all runs as one tree of arrays [w, …] in single precision."""
+    """The settings of all runs as one tree of arrays [w, …] in single precision."""
     kinds = [(jax.tree.structure(tree), *map(np.shape, jax.tree.leaves(tree))) for tree in trees]
     for tree, kind in zip(trees, kinds, strict=True):
         if kind != kinds[0]:
             raise ValueError(
-                f"{argument} of one batch may differ in decimal numbers alone, such as β or a "
-                "learning rate: runs that are compiled apart belong in batches of their own, got "
+                f"{argument} of one batch may differ only in floating-point settings, such as β or "
+                "a learning rate; train runs with other differences in separate batches. Got "
                 f"{trees[0]!r} and {tree!r}"
             )
 
     def stack(*leaves: Any) -> Array:
         array = np.stack([np.asarray(leaf) for leaf in leaves])
-        whole = np.issubdtype(array.dtype, np.integer) and array.ndim > 1  # task ids stay whole
+        whole = np.issubdtype(array.dtype, np.integer) and array.ndim > 1  # task ids stay integers
         return jnp.asarray(array if whole else array.astype(np.float32))
 
     return jax.tree.map(stack, *trees)

@@ -1,4 +1,4 @@
-"""The student of one run as pure functions: begin, train for one update, act, value tasks."""
+"""The student of one run as pure functions: initialize, train for one update, act, value tasks."""
 
 import math
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ from procurl.ppo.learning.update import (
     update,
 )
 
-# Observations that the critic values at once: the 24,000 of Karel's pool do not fit the cache and
+# Observations per forward pass of the critic: the 24,000 of Karel's pool do not fit the cache and
 # would take twice as long.
 VALUES_CHUNK = 1000
 
-START_SAMPLES = 16  # where resets are random, the starts of a task that its value is the mean over
+START_SAMPLES = 16  # starts per task over which its value is averaged, for random resets
 
 
 class Training(NamedTuple):
-    """What changes while a run trains."""
+    """The part of a run that training changes."""
 
     student: StudentState
     lanes: Lanes
 
 
 class Played(NamedTuple):
-    """What a teacher may learn from the training steps of one update."""
+    """The training steps of one update, as a teacher sees them."""
 
     dones: Array  # [T, b] bool
     success: Array  # [T, b] bool
@@ -49,14 +49,14 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True)
 class Student:
-    """What the programs of a run are made of; hashable parts only, so that they compile once.
+    """The static parts of a run's programs; hashable, so that they compile once.
 
     Args:
         env: the dynamics.
-        network: of policy and critic.
-        n_envs: environments that train at a time.
-        start_samples: k, where resets are random: the value of a task is the mean over k starts,
-            the same ones throughout.
+        network: policy and critic.
+        n_envs: number of training environments.
+        start_samples: k, for random resets: the value of a task is the mean over k starts, which
+            stay the same throughout.
     """
 
     env: ArrayEnv
@@ -65,7 +65,7 @@ class Student:
     start_samples: int = START_SAMPLES
 
     def begin(self, contexts: Array, cumulative: Array, key: Array) -> Training:
-        """Fresh weights, and environments on tasks of the teacher's first distribution."""
+        """Initial weights, and environments on tasks from the teacher's first distribution."""
         weight_key, task_key = jax.random.split(key)
         params = init_params(self.network, weight_key, len(self.env.observation_low))
         tasks = draw_tasks(task_key, cumulative, (self.n_envs,))
@@ -105,11 +105,11 @@ class Student:
         last_observations: Array,
         key: Array,
     ) -> tuple[StudentState, Played, Diagnostics]:
-        """PPO's epochs over a rollout, wherever its steps were taken.
+        """PPO's epochs over a rollout, from compiled or host environments.
 
         Args:
             ppo: settings.
-            student: whose weights acted in the rollout.
+            student: the student that acted in the rollout.
             rollout: T·b = `n_steps` steps.
             last_observations: [b, o] after the last step.
             key: for the order of the minibatches.
@@ -129,7 +129,7 @@ class Student:
         return student, played, diagnostics
 
     def values(self, params: dict[str, Array], observations: Array) -> Array:
-        """[n] the critic's values of tasks, from what `initial_observations` shows of them."""
+        """[n] the critic's values of tasks, given their `initial_observations`."""
 
         def value(observation: Array) -> Array:
             return forward(self.network, params, observation)[1]
@@ -138,7 +138,7 @@ class Student:
         return jnp.mean(values, axis=1) if self._starts_are_random else values
 
     def initial_observations(self, contexts: Array) -> Array:
-        """[n, o] what the student sees at the start of each task; [n, k, o] if that is random."""
+        """[n, o] the first observation of each task; [n, k, o] if resets are random."""
         if not self._starts_are_random:
             return self.env.observe(self.env.initial(contexts))
         n, k = len(contexts), self.start_samples
@@ -171,8 +171,8 @@ class Student:
         episodes: int = 1,
         stochastic: bool = False,
     ) -> Array:
-        """[n] mean return of `episodes` episodes on every task, of the deterministic policy unless
-        `stochastic`.
+        """[n] mean return of `episodes` episodes on every task, with the deterministic policy
+        unless `stochastic`.
         """
         if stochastic:
             played = self.roll_out(params, contexts, key, episodes, width)

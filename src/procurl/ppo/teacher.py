@@ -1,4 +1,4 @@
-"""The teacher of one run as pure functions: gather what was played, refresh the distribution."""
+"""The teacher of one run as pure functions: gather episodes, refresh the distribution."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,36 +16,36 @@ from procurl.success import RolloutPlan
 
 
 class Gathered(NamedTuple):
-    """What the training episodes since the last refresh have shown."""
+    """Evidence from the training episodes since the last refresh."""
 
     wins: Array  # [n]
     losses: Array  # [n]
     played: Array  # [n] episodes that ended
     score: Array  # [n] of the latest episode
-    open_score: Array  # [b] sum over the episode that each environment is in
+    open_score: Array  # [b] sum over the current episode of each environment
     open_length: Array  # [b] its steps so far
 
 
 class Teaching(NamedTuple):
-    """What changes while a run is taught."""
+    """The part of a run that teaching changes."""
 
     strategy: Any  # state of the strategy
     gathered: Gathered
     cumulative: Array  # [n] cumulative probabilities of the tasks
     step: Array  # []  int32, training steps at the last refresh
     teacher_steps: Array  # []  int32, environment steps used by rollouts
-    sound: Array  # []  bool, False once evidence or what was made of it was not finite
+    sound: Array  # []  bool, False once evidence or the distribution was not finite
 
 
 @dataclass(frozen=True)
 class Teacher:
-    """What the teacher's programs are made of besides the strategy, which is handed to each.
+    """The static parts of the teacher's programs; the strategy is an argument of each.
 
     Args:
         n: tasks in the pool.
-        n_envs: b, environments that train at a time.
-        uses: the fields of evidence that the strategy looks at.
-        plan: the rollouts that it asks for, if any.
+        n_envs: b, number of training environments.
+        uses: the fields of evidence that the strategy uses.
+        plan: the rollouts that it needs, if any.
     """
 
     n: int
@@ -59,7 +59,7 @@ class Teacher:
         return bool(self.uses & {"wins", "losses", "played", "score"})
 
     def begin(self, strategy: Strategy) -> Teaching:
-        """Before any evidence."""
+        """The state before any evidence."""
         zeros = jnp.zeros(self.n)
         open_ = jnp.zeros(self.n_envs)
         state = jax.tree.map(_as_jax, strategy.init(self.n))
@@ -77,7 +77,7 @@ class Teacher:
     def gather(
         self, strategy: Strategy, teaching: Teaching, played: Played, values: Array
     ) -> Teaching:
-        """Add the episodes of one update to what was gathered."""
+        """Add the episodes of one update to the gathered evidence."""
         before = teaching.gathered
         ended, tasks = played.dones.reshape(-1), played.tasks.reshape(-1)
         wins, losses = strategy.outcomes(played.returns.reshape(-1), values)
@@ -111,12 +111,12 @@ class Teacher:
         """The distribution after new evidence.
 
         Args:
-            strategy: its numbers may be traced.
-            teaching: as it is now.
+            strategy: its numeric settings may be traced.
+            teaching: the current state.
             step: [] training steps so far.
-            values: [n] the critic's.
+            values: [n] the critic's values.
             key: for noise.
-            episodes: the teacher's rollouts, if it made any.
+            episodes: the teacher's rollouts, if any.
         """
         gathered = teaching.gathered
         fields: dict[str, Array] = {
@@ -146,18 +146,18 @@ class Teacher:
 
 
 def _cumulative(p: Array) -> Array:
-    """[n] cumulative probabilities that stand still at tasks of probability 0, despite rounding."""
+    """[n] cumulative probabilities, constant at tasks of probability 0 despite rounding."""
     return lax.cummax(jnp.where(p > 0.0, jnp.cumsum(p), 0.0))
 
 
 def _as_jax(leaf: Any) -> Array:
-    """Floating-point state in single precision, other types as they are."""
+    """A JAX array; floating-point numbers become single precision."""
     array = jnp.asarray(leaf)
     return array.astype(jnp.float32) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
 def _rollout_evidence(plan: RolloutPlan, episodes: Episodes) -> dict[str, Array]:
-    """Success and best rollouts of every task, from k episodes on each."""
+    """Mean and best rollouts of every task, from k episodes on each."""
     measured = episodes.returns if plan.measure == "return" else episodes.success
     measured = measured.astype(jnp.float32)
     top = max(1, round(plan.top_fraction * plan.episodes))
@@ -171,7 +171,7 @@ def _rollout_evidence(plan: RolloutPlan, episodes: Episodes) -> dict[str, Array]
 def _episode_scores(
     strategy: Strategy, before: Gathered, played: Played
 ) -> tuple[Array, Array, Array]:
-    """(mean score [T, b] of the episode up to each step, and the open episodes' sum and length)."""
+    """(mean score [T, b] of the episode up to each step, sum and length of open episodes)."""
 
     def step(
         open_: tuple[Array, Array], now: tuple[Array, Array]

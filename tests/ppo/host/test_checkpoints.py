@@ -44,5 +44,5 @@ def test_a_checkpoint_is_not_changed_by_training_on():
 
 def test_an_environment_that_cannot_tell_its_state_is_named():
     run = host_run(vector_of(task_env))
-    with pytest.raises(TypeError, match="SyncVectorEnv has not: save the weights instead"):
+    with pytest.raises(TypeError, match="SyncVectorEnv does not: save only the weights"):
         host_checkpoint(run)

@@ -1,1 +1,1 @@
-"""PPO in any Gymnasium vector environment, stepped on the host."""
+"""The same PPO in any Gymnasium vector environment, stepped on the CPU."""

@@ -1,4 +1,4 @@
-"""Checkpoints of a run that steps on the host: its own state, and its environment's."""
+"""Checkpoints of a host run: its own state and its environment's."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], Arrays]:
-    """(JSON values, arrays) from which `restore_host` goes on as if nothing had happened.
+    """(JSON values, arrays) from which `restore_host` resumes exactly.
 
-    The environment has to have `state_dict` and `load_state_dict`, as `GymVectorEnv` has.
+    The environment must have `state_dict` and `load_state_dict`, like `GymVectorEnv`.
     """
     env = _resumable(run).state_dict()
     inner = {f"env.{name}": array for name, array in env.pop("state").items()}
@@ -24,7 +24,7 @@ def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], Arrays]:
 
 
 def restore_host(run: HostRun, meta: dict[str, Any], arrays: Arrays) -> None:
-    """Go on from a checkpoint of a run with the same settings and the same environment."""
+    """Resume from a checkpoint of a run with the same settings and environment."""
     state = {name[4:]: array for name, array in arrays.items() if name.startswith("env.")}
     _resumable(run).load_state_dict(meta["env"] | {"state": state})
     restore(run, meta, arrays)
@@ -33,11 +33,11 @@ def restore_host(run: HostRun, meta: dict[str, Any], arrays: Arrays) -> None:
 
 
 def _resumable(run: HostRun) -> Any:
-    """The training environment, which has to tell its state."""
+    """The training environment; raises if its state cannot be saved."""
     inner: Any = run.env.unwrapped
     if not hasattr(inner, "state_dict"):
         raise TypeError(
-            "env must have state_dict and load_state_dict for a run to be resumed exactly, "
-            f"{type(inner).__name__} has not: save the weights instead, with policy()"
+            "env must have state_dict and load_state_dict to resume a run exactly, but "
+            f"{type(inner).__name__} does not: save only the weights, with policy()"
         )
     return inner

@@ -1,4 +1,4 @@
-"""Any Gymnasium vector environment as the engine sees it: tasks by id, flat arrays, all checked."""
+"""A Gymnasium vector environment as the engine uses it: task ids, flat arrays, checked."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,40 +20,40 @@ except ImportError as error:
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
-# Where `TaskEnv` keeps what it plays next. Gymnasium's `call` hands the same arguments to every
-# sub-environment; `set_attr` is its way to hand each its own.
+# The attribute of `TaskEnv` with its next tasks. Gymnasium's `call` passes the same arguments to
+# every sub-environment; only `set_attr` can pass each its own.
 QUEUE = "queue"
 SAME_STEP = "Make it with autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP"
 
 
 class HostStep(NamedTuple):
-    """What one step of b sub-environments gives."""
+    """The result of one step in b sub-environments."""
 
-    observations: Floats  # [b, o], the next episode's first where one has ended
+    observations: Floats  # [b, o], the first of the next episode if one has ended
     rewards: NDArray[np.float64]  # [b]
-    done: NDArray[np.bool_]  # [b] the episode has ended, in whatever way
-    cut_short: NDArray[np.bool_]  # [b] by a limit: truncated and not terminated
-    final: Floats  # [b, o] the last observation of episodes cut short, zero elsewhere
-    success: NDArray[np.float64]  # [b] of episodes that ended 1 or 0, NaN where nothing says so
-    tasks: Ids  # [b] what is played from now on
+    done: NDArray[np.bool_]  # [b] the episode has ended, terminated or truncated
+    cut_short: NDArray[np.bool_]  # [b] truncated and not terminated
+    final: Floats  # [b, o] the last observation of truncated episodes, otherwise zero
+    success: NDArray[np.float64]  # [b] 1 or 0 for episodes that ended, NaN if not reported
+    tasks: Ids  # [b] the task being played after this step
 
 
 class Outcomes(NamedTuple):
-    """What came of m episodes."""
+    """The outcomes of m episodes."""
 
     returns: NDArray[np.float64]  # [m] undiscounted
-    success: NDArray[np.float64]  # [m] 1 or 0, NaN where the environment does not say
-    steps: int  # that they took together
+    success: NDArray[np.float64]  # [m] 1 or 0, NaN if the environment does not report it
+    steps: int  # environment steps in total
 
 
 class HostEnv:
-    """b sub-environments over one pool, which play the tasks that are pushed.
+    """b sub-environments over one pool that play the pushed tasks.
 
     Args:
-        env: with same-step autoreset, whose sub-environments are `TaskEnv`s, or which takes ids
-            [b, k] by a method `push_tasks` of its own and tells in `info["task"]` what is played.
-        pool: the tasks that ids stand for.
-        argument: what to call it in errors.
+        env: uses same-step autoreset. Its sub-environments are `TaskEnv`s, or it has a method
+            `push_tasks` for ids [b, k] and reports the current tasks in `info["task"]`.
+        pool: the pool that ids refer to.
+        argument: its name in error messages.
     """
 
     def __init__(
@@ -78,15 +78,15 @@ class HostEnv:
         self._taken: Ids = np.zeros(self.n_envs, dtype=np.int64)
 
     def push(self, ids: Ids) -> None:
-        """Play row i of `ids` [b, k] in sub-environment i from its next reset on.
+        """Make sub-environment i play row i of `ids` [b, k], starting with its next reset.
 
-        What was left of an earlier call is dropped.
+        Unused ids of an earlier call are dropped.
         """
         self._push(ids)
         self._queue, self._taken = ids, np.zeros(self.n_envs, dtype=np.int64)
 
     def reset(self, seed: int | None = None) -> tuple[Floats, Ids]:
-        """(observations [b, o], tasks [b]) of fresh episodes in every sub-environment."""
+        """(observations [b, o], tasks [b]) of new episodes in every sub-environment."""
         observations, info = self.env.reset(seed=seed)
         return self._flat(observations), self._begun(info, np.arange(self.n_envs))
 
@@ -94,7 +94,7 @@ class HostEnv:
         """Act in every sub-environment.
 
         Args:
-            actions: [b, a], clipped to the box on their way, or [b] integers.
+            actions: [b, a], which are clipped to the action bounds, or [b] integers.
         """
         observations, rewards, terminated, truncated, info = self.env.step(self._as_given(actions))
         done = np.logical_or(terminated, truncated)
@@ -110,7 +110,7 @@ class HostEnv:
         )
 
     def first_observations(self, samples: int, seed: int) -> Floats:
-        """[n, samples, o] what is seen at the start of every task, reset `samples` times."""
+        """[n, samples, o] the first observations of every task, each reset `samples` times."""
         ids = np.repeat(np.arange(self.n_tasks), samples)
         rounds = self._push_in_turn(ids)
         seen = [self.reset(seed if turn == 0 else None)[0] for turn in range(rounds)]
@@ -118,12 +118,12 @@ class HostEnv:
         return together.reshape(self.n_tasks, samples, self.observation_size)
 
     def play(self, tasks: Ids, act: Callable[[Floats], NDArray[Any]], seed: int) -> Outcomes:
-        """One episode on each of `tasks` [m], every sub-environment taking each b-th of them.
+        """Play one episode on each of `tasks` [m]; each sub-environment plays every b-th task.
 
         Args:
             tasks: ids, may repeat.
-            act: observations [b, o] to actions.
-            seed: of the environment.
+            act: maps observations [b, o] to actions.
+            seed: seed of the environment.
         """
         m = len(tasks)
         returns, success, steps = np.zeros(m), np.full(m, np.nan), 0
@@ -143,7 +143,7 @@ class HostEnv:
         return Outcomes(returns, success, steps)
 
     def _push_in_turn(self, ids: Ids) -> int:
-        """Deal `ids` [m] to the sub-environments one after another; how many each got."""
+        """Deal `ids` [m] to the sub-environments in turn; returns how many each received."""
         rounds = -(-len(ids) // self.n_envs)
         self.push(np.resize(ids, (rounds, self.n_envs)).T.astype(np.int64))
         return rounds
@@ -152,7 +152,7 @@ class HostEnv:
         return np.asarray(observations, dtype=np.float32).reshape(self.n_envs, -1)
 
     def _as_given(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """`actions` as the environment takes them."""
+        """`actions` in the shape and type of the action space."""
         if self.action_low is None:
             return actions.astype(np.int64)
         space: Any = self.env.single_action_space
@@ -164,19 +164,19 @@ class HostEnv:
         if cut_short.any():
             if "final_obs" not in info:
                 raise ValueError(
-                    f"{self.argument}: info['final_obs'] is missing where an episode was "
-                    "truncated; the student cannot learn what would have followed"
+                    f"{self.argument}: info['final_obs'] is missing for a truncated episode; "
+                    "the student needs it to value what would have followed"
                 )
             for i in np.flatnonzero(cut_short):
                 final[i] = np.asarray(info["final_obs"][i], dtype=np.float32).reshape(-1)
         return final
 
     def _begun(self, info: dict[str, Any], which: Ids) -> Ids:
-        """[b] the tasks being played, those of `which` [m] having just begun as pushed."""
+        """[b] the current tasks; checks that `which` [m], which just started, play as pushed."""
         if "task" not in info:
             raise ValueError(
-                f"{self.argument}: info['task'] is missing; it has to tell which task of the pool "
-                "each sub-environment plays, as TaskEnv does"
+                f"{self.argument}: info['task'] is missing; it must report the task id that each "
+                "sub-environment plays, as TaskEnv does"
             )
         tasks = np.asarray(info["task"], dtype=np.int64)
         queued = which[self._taken[which] < self._queue.shape[1]]
@@ -184,10 +184,10 @@ class HostEnv:
         self._taken[queued] += 1
         if (wrong := tasks[queued] != expected).any():
             raise RuntimeError(
-                f"{self.argument}: sub-environment {queued[wrong][0]} began task "
-                f"{tasks[queued][wrong][0]} where {expected[wrong][0]} was pushed. Leave the "
-                "environment to the run alone, and let no wrapper around TaskEnv have an "
-                f"attribute {QUEUE!r}"
+                f"{self.argument}: sub-environment {queued[wrong][0]} started task "
+                f"{tasks[queued][wrong][0]}, but {expected[wrong][0]} was pushed. Do not reset or "
+                "step the environment outside the run, and make sure that no wrapper around "
+                f"TaskEnv has an attribute {QUEUE!r}"
             )
         return tasks
 
@@ -198,13 +198,12 @@ def beside(
     env: VectorEnv[Any, Any, Any] | None,
     pool: TaskPool | None,
 ) -> HostEnv | None:
-    """An environment to evaluate in, beside the one that trains; None where none is given."""
+    """A second environment for evaluations, or None if `env` is None."""
     if env is None:
         return None
     if env is training:
         raise ValueError(
-            f"{argument} must be another environment than env: "
-            "evaluations would break off the training episodes"
+            f"{argument} must not be env: evaluations would interrupt the training episodes"
         )
     if pool is None:
         raise ValueError(f"test_pool must be given: {argument} plays its tasks")
@@ -221,8 +220,8 @@ def _check_autoreset(env: VectorEnv[Any, Any, Any], argument: str) -> None:
         return
     if mode in (AutoresetMode.NEXT_STEP, AutoresetMode.NEXT_STEP.value):
         raise ValueError(
-            f"{argument} resets in the step after an episode's end (NextStep, Gymnasium's "
-            "default); that step ignores the action and nothing can be learned from it. "
+            f"{argument} resets in the step after the end of an episode (NextStep, Gymnasium's "
+            "default); that step ignores the action, so nothing can be learned from it. "
             f"{SAME_STEP}"
         )
     raise ValueError(
@@ -232,12 +231,12 @@ def _check_autoreset(env: VectorEnv[Any, Any, Any], argument: str) -> None:
 
 
 def _observation_size(env: VectorEnv[Any, Any, Any], argument: str) -> int:
-    """Numbers in an observation, flattened."""
+    """The size of a flattened observation."""
     space = env.single_observation_space
     if not isinstance(space, spaces.Box):
         raise ValueError(
             f"{argument} must have observations in a Box, got {space}; "
-            "put gymnasium.wrappers.FlattenObservation around each sub-environment"
+            "wrap each sub-environment in gymnasium.wrappers.FlattenObservation"
         )
     return int(np.prod(space.shape))
 
@@ -245,7 +244,7 @@ def _observation_size(env: VectorEnv[Any, Any, Any], argument: str) -> int:
 def _actions(
     env: VectorEnv[Any, Any, Any], argument: str
 ) -> tuple[GaussianHead | CategoricalHead, Floats | None, Floats | None]:
-    """(the kind of policy that acts in `env`, lower and upper bounds [a] or None if discrete)."""
+    """(policy head, lower and upper action bounds [a], or None for discrete actions)."""
     space = env.single_action_space
     if isinstance(space, spaces.Discrete) and space.start == 0:
         return CategoricalHead(int(space.n)), None, None
@@ -254,20 +253,20 @@ def _actions(
         return GaussianHead(len(low)), low, high
     raise ValueError(
         f"{argument} must have actions in a Box of floating-point numbers or in a Discrete space "
-        f"that starts at 0, got {space}; translate them in a gymnasium.ActionWrapper"
+        f"that starts at 0, got {space}; convert them in a gymnasium.ActionWrapper"
     )
 
 
 def _pushing(env: VectorEnv[Any, Any, Any], argument: str) -> Callable[[Ids], None]:
-    """How ids [b, k] get into the sub-environments."""
+    """A function that pushes ids [b, k] to the sub-environments."""
     inner: Any = env.unwrapped
     if hasattr(inner, "push_tasks"):
         push: Callable[[Ids], None] = inner.push_tasks
         return push
     missing = (
-        f"{argument} takes no tasks: each sub-environment must be a procurl.TaskEnv, as in "
+        f"{argument} takes no tasks: wrap each sub-environment in procurl.TaskEnv, as in "
         "SyncVectorEnv([lambda: TaskEnv(MyEnv(), pool)] * 4, "
-        "autoreset_mode=AutoresetMode.SAME_STEP), or the vector environment must have a method "
+        "autoreset_mode=AutoresetMode.SAME_STEP), or give the vector environment a method "
         "push_tasks(ids) for ids [num_envs, k]"
     )
     if not (hasattr(inner, "call") and hasattr(inner, "set_attr")):
@@ -280,7 +279,7 @@ def _pushing(env: VectorEnv[Any, Any, Any], argument: str) -> Callable[[Ids], No
 
 
 def _check_pool(env: VectorEnv[Any, Any, Any], pool: TaskPool, argument: str) -> None:
-    """Raise where the environment plays another pool, as far as it can tell."""
+    """Raise if the environment is known to play a different pool."""
     inner: Any = env.unwrapped
     if hasattr(inner, "push_tasks"):
         own = (getattr(inner, "pool", None),)
@@ -291,13 +290,13 @@ def _check_pool(env: VectorEnv[Any, Any, Any], pool: TaskPool, argument: str) ->
             continue
         if theirs.fingerprint != pool.fingerprint:
             raise ValueError(
-                f"{argument} plays another pool, {theirs}, than the run is given, {pool}: "
-                "ids would mean other tasks"
+                f"{argument} must play the pool of the run, {pool}, got {theirs}: "
+                "task ids would not match"
             )
 
 
 def _success(info: dict[str, Any], done: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """[b] whether episodes that ended were successes, NaN where nothing says so."""
+    """[b] success of the episodes that ended, 1 or 0, NaN if not reported."""
     success = np.full(len(done), np.nan)
     final = info.get("final_info", {})
     if done.any() and "is_success" in final:

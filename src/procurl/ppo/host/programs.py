@@ -1,4 +1,4 @@
-"""The compiled programs of a run that steps on the host: acting, learning, teaching."""
+"""The compiled programs of a host run: acting, learning, teaching."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -18,13 +18,13 @@ from procurl.ppo.learning.networks import ActorCritic, GaussianHead, forward, in
 from procurl.ppo.student import Student
 from procurl.ppo.teacher import Teacher
 
-Act = Callable[[Floats], NDArray[Any]]  # observations [b, o] to actions
+Act = Callable[[Floats], NDArray[Any]]  # maps observations [b, o] to actions
 
-NOISE_BLOCK = 64  # steps of a rollout whose noise is drawn at once
+NOISE_BLOCK = 64  # steps per draw of noise
 
 
 class HostLanes(NamedTuple):
-    """Where the b episodes that train stand, as far as the run knows."""
+    """The run's view of its b training episodes."""
 
     observations: Floats  # [b, o]
     tasks: Ids  # [b]
@@ -32,10 +32,10 @@ class HostLanes(NamedTuple):
 
 
 class CutShort(NamedTuple):
-    """Where a rollout's episodes were cut short by a limit, and not ended."""
+    """The truncated episodes of a rollout."""
 
     where: NDArray[np.bool_]  # [T, b]
-    final: Floats  # [T, b, o] the observation after the step, zero elsewhere
+    final: Floats  # [T, b, o] the observation after the step, otherwise zero
 
 
 Tuples = TypeVar("Tuples", Rollout, CutShort)
@@ -45,9 +45,9 @@ Tuples = TypeVar("Tuples", Rollout, CutShort)
 def bootstrapped(
     network: ActorCritic, params: Any, rewards: Array, cut_short: CutShort, gamma: Array
 ) -> Array:
-    """[T, b] r + γ·V(s') where an episode was cut short at s', else r.
+    """[T, b] r + γ·V(s') if the episode was truncated at s', else r.
 
-    What would have followed counts by the critic, as in Stable-Baselines3.
+    The critic values what would have followed, as in Stable-Baselines3.
     """
     _, values = forward(network, params, cut_short.final)
     return rewards + jnp.where(cut_short.where, gamma * values, 0.0)
@@ -55,24 +55,24 @@ def bootstrapped(
 
 @partial(jax.jit, static_argnames="network")
 def draw_actions(network: ActorCritic, params: Any, observations: Array, noise: Array) -> Array:
-    """[b, a] or [b]: what the stochastic policy does, not clipped."""
+    """[b, a] or [b]: sampled actions, not clipped."""
     return forward(network, params, observations)[0].sample(noise)
 
 
 @partial(jax.jit, static_argnames="network")
 def likeliest_actions(network: ActorCritic, params: Any, observations: Array) -> Array:
-    """[b, a] or [b]: what the deterministic policy does, not clipped."""
+    """[b, a] or [b]: deterministic actions, not clipped."""
     return forward(network, params, observations)[0].mode()
 
 
 def stochastic(network: ActorCritic, params: Any, noise: Iterable[NDArray[Any]]) -> Act:
-    """The policy that draws its actions, each step with the next of `noise`."""
+    """The stochastic policy; each step uses the next entry of `noise`."""
     rows = iter(noise)
     return lambda observations: np.asarray(draw_actions(network, params, observations, next(rows)))
 
 
 def deterministic(network: ActorCritic, params: Any) -> Act:
-    """The policy that takes the likeliest action."""
+    """The deterministic policy, which takes the likeliest action."""
     return lambda observations: np.asarray(likeliest_actions(network, params, observations))
 
 
@@ -87,13 +87,13 @@ def env_seed(key: Array) -> int:
 
 @partial(jax.jit, static_argnames=("network", "shape"))
 def draw_noise(network: ActorCritic, key: Array, shape: tuple[int, int]) -> Array:
-    """[T, b, …] what makes actions of a policy."""
+    """[T, b, …] noise for sampling actions."""
     kind = Gaussian if isinstance(network.head, GaussianHead) else Categorical
     return kind.draw_noise(key, (*shape, network.head.size))
 
 
 def endless_noise(network: ActorCritic, key: Array, n_envs: int) -> Iterator[NDArray[Any]]:
-    """Noise [b, …] of one step after another, drawn by blocks."""
+    """An endless sequence of noise [b, …], one entry per step, drawn in blocks."""
     for block in count():
         own = jax.random.fold_in(key, block)
         yield from np.asarray(draw_noise(network, own, (NOISE_BLOCK, n_envs)))
@@ -101,7 +101,7 @@ def endless_noise(network: ActorCritic, key: Array, n_envs: int) -> Iterator[NDA
 
 @partial(jax.jit, static_argnames="network")
 def task_values(network: ActorCritic, params: Any, observations: Array) -> Array:
-    """[n] the critic's values of the tasks, each the mean over its observations [n, k, o]."""
+    """[n] the critic's values of the tasks, averaged over their observations [n, k, o]."""
     return jnp.mean(forward(network, params, observations)[1], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""A run whose environment steps on the host, in Gymnasium; all else is compiled as ever."""
+"""A run whose environment is stepped in Gymnasium; everything else is compiled."""
 
 import time
 from collections.abc import Sequence
@@ -51,11 +51,11 @@ from procurl.tasks.pool import TaskPool
 
 
 class NotFiniteError(RuntimeError):
-    """A run cannot go on: a loss, a gradient or what its teacher was told is not finite."""
+    """A run cannot continue: a loss, a gradient or its evidence is not finite."""
 
 
 class HostState(NamedTuple):
-    """What learning changes; where the episodes stand is in the environment."""
+    """Everything that learning changes; the environment holds the state of the episodes."""
 
     student: StudentState
     teaching: Teaching
@@ -67,29 +67,29 @@ class HostState(NamedTuple):
 class HostRun:
     """One run of one strategy in any Gymnasium vector environment.
 
-    The same PPO update and the same teacher as in `Runs`, with the same random numbers for weights,
-    tasks and minibatches; only the steps are taken by the environment. Scoring, rollouts and
-    evaluations happen in `eval_env`, so that they never touch the training episodes.
+    It uses the same PPO update and teacher as `Runs`, with the same random numbers for weights,
+    tasks and minibatches; only the environment steps differ. Rollouts and evaluations run in
+    `eval_env`, so that they never interrupt the training episodes.
 
     Args:
-        env: trains; see `HostEnv` for what it must offer. `n_steps` is shared among its
-            sub-environments.
+        env: the training environment; `HostEnv` lists what it must provide. Its sub-environments
+            share `n_steps`.
         pool: the tasks.
         strategy: from `make_strategy`, or your own.
         ppo: settings of the student.
-        seed: of all random numbers, those of the environments included.
-        eval_env: for evaluations and rollouts, of the same kind and with any number of
+        seed: of all random numbers, including those of the environments.
+        eval_env: an environment for evaluations and rollouts, with any number of
             sub-environments; None trains without either.
-        eval_every: training steps between evaluations, where there is an `eval_env`.
+        eval_every: training steps between evaluations, if there is an `eval_env`.
         eval_tasks: ids of the tasks that evaluations play; None plays all.
-        eval_episodes: on each of them.
-        eval_stochastic: whether evaluations draw actions, instead of taking the likeliest.
-        followed: ids of the tasks whose curriculum evaluations note, some of `eval_tasks`; None
-            follows all of these.
-        test_env: for evaluations on other tasks; None tests on none.
-        test_pool: those tasks.
-        reset_samples: where resets are random, how many initial observations of each task the
-            critic's value is averaged over.
+        eval_episodes: episodes per task.
+        eval_stochastic: whether evaluations sample actions instead of acting deterministically.
+        followed: ids of the tasks whose curriculum is recorded at evaluations, a subset of
+            `eval_tasks`; None follows all of them.
+        test_env: an environment for evaluations on `test_pool`; None skips them.
+        test_pool: the tasks of `test_env`.
+        reset_samples: number of initial observations per task over which the critic's value is
+            averaged, for random resets.
     """
 
     env: VectorEnv[Any, Any, Any]
@@ -109,7 +109,7 @@ class HostRun:
     evaluations: list[Evaluation] = field(default_factory=list)
     updates: int = 0
     seconds: float = 0.0
-    stopped_at: int | None = None  # the step at which something was not finite
+    stopped_at: int | None = None  # the step at which a number was not finite
 
     def __post_init__(self) -> None:
         self._check()
@@ -135,8 +135,8 @@ class HostRun:
         )
         if self.teacher.plan is not None and self._eval_host is None:
             raise ValueError(
-                f"eval_env must be given: {type(self.strategy).__name__} plays rollouts on the "
-                "whole pool, which must not disturb the training episodes"
+                f"eval_env is required: {type(self.strategy).__name__} plays rollouts on the whole "
+                "pool, which must not interrupt the training episodes"
             )
         self._begin()
 
@@ -145,10 +145,10 @@ class HostRun:
             raise TypeError(f"pool must be a TaskPool, got {type(self.pool).__name__}")
         if not isinstance(self.strategy, Strategy):
             raise TypeError(
-                f"strategy must be a Strategy, as of make_strategy, got {self.strategy!r}"
+                f"strategy must be a Strategy, as from make_strategy, got {self.strategy!r}"
             )
         if not isinstance(self.ppo, PPOSettings):
-            raise TypeError(f"ppo must be PPOSettings, as of paper_settings, got {self.ppo!r}")
+            raise TypeError(f"ppo must be PPOSettings, as from paper_settings, got {self.ppo!r}")
         self.strategy.check()
         self.ppo.check()
         require_whole("seed", self.seed, at_least=0)
@@ -191,10 +191,10 @@ class HostRun:
         return self.state.student.params
 
     def policy(self, name: str) -> Policy:
-        """What the student does now, on its own: it acts with NumPy and can be saved.
+        """The current policy, which acts with NumPy alone and can be saved.
 
         Args:
-            name: of the environment, kept with the policy.
+            name: name of the environment, stored with the policy.
         """
         facts = {
             "strategy": type(self.strategy).__name__,
@@ -205,9 +205,9 @@ class HostRun:
         return make_policy(params, name, self._host.action_low, self._host.action_high, facts)
 
     def advance(self) -> None:
-        """Train for one update, let the teacher learn, and evaluate where due.
+        """Train for one update, refresh the teacher and evaluate, each if due.
 
-        Raises NotFiniteError where the run cannot learn on; from then on it stands still.
+        Raises NotFiniteError if the run cannot continue; after that it stays unchanged.
         """
         before = self.train_steps
         self.updates += 1
@@ -221,7 +221,7 @@ class HostRun:
         self._evaluate_where_due(before)
 
     def _train(self) -> None:
-        """One update; the state stays as it was where something is not finite."""
+        """One update; the state stays unchanged if a number is not finite."""
         start = time.perf_counter()
         rollout_key, order_key = jax.random.split(self._key(PURPOSE.train, self.updates - 1))
         rollout, cut_short = self._collected(rollout_key)
@@ -242,21 +242,21 @@ class HostRun:
         self.seconds += time.perf_counter() - start
 
     def _evaluate_where_due(self, before: int) -> None:
-        """Evaluate where a multiple of the interval was passed since step `before`."""
+        """Evaluate if a multiple of the interval was passed since step `before`."""
         reached = self.train_steps // self.eval_every
         if self._eval_host is not None and before // self.eval_every < reached:
             self.evaluate(reached * self.eval_every)
 
     def evaluate(self, step: int) -> Evaluation:
-        """Play the evaluation's episodes on every task and keep the best weights so far.
+        """Evaluate the policy and keep the best weights so far.
 
         Args:
-            step: the training steps that it stands for.
+            step: the nominal training steps of the evaluation.
         """
         if self._eval_host is None:
             raise ValueError(
-                "eval_env must be given to evaluate: "
-                "in env, the training episodes would be broken off"
+                "eval_env is required for evaluations: "
+                "in env they would interrupt the training episodes"
             )
         returns = self._returns(self._eval_host, self._evaluated, PURPOSE.evaluate)
         performance, test = np.float32(np.mean(returns)), None
@@ -292,7 +292,7 @@ class HostRun:
         return evaluation
 
     def _returns(self, host: HostEnv, tasks: Ids, purpose: int) -> NDArray[np.float64]:
-        """[m] mean returns of the evaluation's episodes on `tasks` [m]."""
+        """[m] mean return on each of `tasks` [m]."""
         key = self._key(purpose)
         if self.eval_stochastic:
             noise = endless_noise(self.network, jax.random.fold_in(key, 1), host.n_envs)
@@ -306,8 +306,8 @@ class HostRun:
     def _collected(self, key: Array) -> tuple[Rollout, CutShort]:
         """`n_steps` steps of the stochastic policy on the teacher's tasks."""
         steps = self.ppo.n_steps // self.n_envs
-        task_key, noise_key, _ = jax.random.split(key, 3)  # as where environments are compiled
-        # Every step may end an episode, so as many tasks are enough; what is left is dropped.
+        task_key, noise_key, _ = jax.random.split(key, 3)  # as for compiled environments
+        # At most one episode ends per step, so this many tasks suffice; unused ones are dropped.
         self._host.push(self._drawn_tasks(task_key, steps))
         noise = draw_noise(self.network, noise_key, (steps, self.n_envs))
         act = stochastic(self.network, self.params, np.asarray(noise))
@@ -334,7 +334,7 @@ class HostRun:
         return stacked(rows), stacked(cuts)
 
     def _taught(self, params: Any, played: Played) -> Teaching:
-        """The teacher after an update: what was played gathered, and refreshed where due."""
+        """The teacher after an update: episodes gathered, distribution refreshed if due."""
         teacher, strategy, teaching = self.teacher, self.strategy, self.state.teaching
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
         key, episodes = self._key(PURPOSE.teach), None
@@ -351,7 +351,7 @@ class HostRun:
         if due:
             teaching = refresh(teacher, strategy, teaching, step, values, key, episodes)
         if not bool(teaching.sound):
-            raise self._stopped("what the teacher was told of a task")
+            raise self._stopped("the evidence of a task")
         return teaching
 
     def _interval_passed(self) -> bool:
@@ -369,9 +369,9 @@ class HostRun:
         played = host.play(tasks, act, env_seed(env_key))
         if plan.measure == "success" and np.isnan(played.success).any():
             raise ValueError(
-                "eval_env: info['is_success'] is missing at the end of an episode; the strategy "
-                "goes by success rates (measure='success'), so the environment has to tell, or "
-                "use measure='return'"
+                "eval_env: info['is_success'] is missing at the end of an episode. The strategy "
+                "needs it for success rates (measure='success'): report it, or use "
+                "measure='return'"
             )
         shape = (len(self.pool), plan.episodes)
         return Episodes(
@@ -381,12 +381,12 @@ class HostRun:
         )
 
     def _drawn_tasks(self, key: Array, k: int) -> Ids:
-        """[b, k] ids, from the distribution as it is now."""
+        """[b, k] ids drawn from the current distribution."""
         drawn = draw_task_ids(key, self.state.teaching.cumulative, (self.n_envs, k))
         return np.minimum(np.asarray(drawn, dtype=np.int64), len(self.pool) - 1)
 
     def _key(self, purpose: int, count: int | None = None) -> Array:
-        """The key that this run has for a purpose after `count` updates, by default after all."""
+        """The random key for a purpose after `count` updates, by default the current number."""
         seeds = jnp.asarray([self.seed], dtype=jnp.uint32)
         return programs.run_keys(seeds, purpose, self.updates if count is None else count)[0]
 

@@ -1,4 +1,4 @@
-"""How much better than expected each step turned out: generalized advantage estimation."""
+"""Generalized advantage estimation: how much better than expected each step was."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from procurl.internals.arrays import Array
 
 
 class Advantages(NamedTuple):
-    """What a rollout of T steps in b environments teaches policy and critic."""
+    """Learning targets for a rollout of T steps in b environments."""
 
     advantages: Array  # [T, b] for the policy
     returns: Array  # [T, b] advantage + value, the critic's target
@@ -23,18 +23,18 @@ def estimate_advantages(
     gamma: Array,
     gae_lambda: Array,
 ) -> Advantages:
-    """Generalized advantage estimates (Schulman et al. 2016), from the last step back to the first:
+    """Generalized advantage estimates (Schulman et al. 2016), computed backward in time:
 
         δ_t = r_t + γ·V_{t+1}·(1 − done_t) − V_t,   A_t = δ_t + γ·λ·(1 − done_t)·A_{t+1}.
 
-    Nothing flows back over the end of an episode. Where an episode was cut short and not ended, add
-    γ·V of the observation it was cut at to its last reward beforehand, as Stable-Baselines3 does.
+    Nothing flows back across the end of an episode. If an episode was truncated, add γ·V of its
+    final observation to its last reward beforehand, as Stable-Baselines3 does.
 
     Args:
         rewards: [T, b].
-        values: [T, b] the critic's, of the observation before each step.
-        dones: [T, b] bool, whether the episode ended with the step.
-        last_values: [b] the critic's, of the observation after the last step.
+        values: [T, b] the critic's values of the observations before each step.
+        dones: [T, b] bool, whether the episode ended at the step.
+        last_values: [b] the critic's values of the observations after the last step.
         gamma: γ.
         gae_lambda: λ.
     """

@@ -1,7 +1,7 @@
-"""What a policy is: a distribution over actions for each observation of a batch.
+"""Policies: a distribution over actions for each observation of a batch.
 
-Both kinds have the same methods and take their noise from outside, so that a rollout can draw all
-of it at once.
+Both kinds have the same methods and receive their noise as an argument, so that a rollout can draw
+all of it at once.
 """
 
 import math
@@ -36,7 +36,7 @@ class Gaussian(NamedTuple):
         return self.mean
 
     def sample(self, noise: Array) -> Array:
-        """[..., a] an action made of `noise` [..., a], as drawn by `draw_noise`."""
+        """[..., a] the action for `noise` [..., a] from `draw_noise`."""
         return self.mean + jnp.exp(self.log_std) * noise
 
     @staticmethod
@@ -52,7 +52,7 @@ class Categorical(NamedTuple):
 
     def log_prob(self, actions: Array) -> Array:
         """[...] log probability of `actions` [...], integers."""
-        # A sum over a mask where one would index: its gradient is a product, not a scatter.
+        # A masked sum instead of indexing: its gradient is a product, not a scatter.
         chosen = actions[..., None] == jnp.arange(self.logits.shape[-1])
         return jnp.sum(jnp.where(chosen, jax.nn.log_softmax(self.logits), 0.0), axis=-1)
 
@@ -62,16 +62,16 @@ class Categorical(NamedTuple):
         return -jnp.sum(jnp.exp(log_p) * log_p, axis=-1)
 
     def mode(self) -> Array:
-        """[...] the likeliest action, the first among equals."""
+        """[...] the likeliest action, the first if several tie."""
         return jnp.argmax(self.logits, axis=-1)
 
     def sample(self, noise: Array) -> Array:
-        """[...] an action made of `noise` [..., n], as drawn by `draw_noise`."""
+        """[...] the action for `noise` [..., n] from `draw_noise`."""
         return jnp.argmax(self.logits + noise, axis=-1)
 
     @staticmethod
     def draw_noise(key: Array, shape: tuple[int, ...]) -> Array:
-        """`shape` [..., n] of Gumbel noise: the largest of logits + noise is a draw."""
+        """`shape` [..., n] of Gumbel noise: the argmax of logits + noise is a sample."""
         return jax.random.gumbel(key, shape)
 
 

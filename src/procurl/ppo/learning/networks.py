@@ -1,8 +1,8 @@
-"""The student's network: layers in common, then a policy and a value function of their own.
+"""The student's network: shared layers, then separate layers for policy and value.
 
 As in Stable-Baselines3: ReLU, orthogonal initialization with gain √2 for hidden layers, 0.01 for
-the policy's output and 1 for the value's, zero biases, and a log standard deviation that depends on
-no observation and starts at 0.
+the policy's output and 1 for the value's, zero biases, and a log standard deviation that does not
+depend on the observation and starts at 0.
 """
 
 import math
@@ -20,7 +20,7 @@ from procurl.ppo.learning.settings import PPOSettings
 HIDDEN_GAIN = math.sqrt(2.0)
 POLICY_GAIN = 0.01
 VALUE_GAIN = 1.0
-# Full single precision: a GPU would otherwise round the factors to ten bits.
+# Full single precision: a GPU would otherwise round factors to ten bits.
 PRECISION = lax.Precision.HIGHEST
 
 
@@ -62,12 +62,12 @@ class ActorCritic(nn.Module):
 
 
 def actor_critic(settings: PPOSettings, head: GaussianHead | CategoricalHead) -> ActorCritic:
-    """The network that `settings` describe, with `head` for the kind of actions."""
+    """The network described by `settings`, with `head` for the action space."""
     return ActorCritic(head, settings.shared_layers, settings.policy_layers, settings.value_layers)
 
 
 def init_params(network: ActorCritic, key: Array, observation_size: int) -> dict[str, Array]:
-    """Fresh parameters, a nested dict of float32 arrays."""
+    """Initial parameters, a nested dict of float32 arrays."""
     params: dict[str, Array] = network.init(key, jnp.zeros((1, observation_size)))["params"]
     return params
 
@@ -75,7 +75,7 @@ def init_params(network: ActorCritic, key: Array, observation_size: int) -> dict
 def forward(
     network: ActorCritic, params: dict[str, Array], observations: Array
 ) -> tuple[Policy, Array]:
-    """The policy at observations [..., o] and their values [...]; what is unused costs nothing."""
+    """The policy at observations [..., o] and their values [...]; unused results cost nothing."""
     outputs: tuple[Policy, Array] = network.apply({"params": params}, observations)
     return outputs
 
@@ -88,12 +88,11 @@ def _dense(width: int, gain: float, name: str) -> nn.Dense:
 
 
 def orthogonal(key: Array, shape: tuple[int, int]) -> Array:
-    """A random matrix with orthonormal rows or columns, whichever are fewer, in no direction more
-    likely than in another.
+    """A uniformly random matrix with orthonormal rows or columns, whichever are fewer.
 
-    Gram and Schmidt's way, each vector straightened twice against rounding. The same matrix as from
-    a QR decomposition, for which JAX would call LAPACK: on a CPU its threads wait for each other,
-    for seconds on a busy machine and for ever where several runs are vmapped (jaxlib 0.10).
+    Gram–Schmidt, each vector orthogonalized twice against rounding. The result equals that of a QR
+    decomposition, for which JAX would call LAPACK: on a CPU its threads wait for each other, for
+    seconds on a busy machine and forever if several runs are vmapped (jaxlib 0.10).
     """
     vectors = jax.random.normal(key, (max(shape), min(shape))).T
     numbers = jnp.arange(len(vectors))
@@ -110,7 +109,7 @@ def orthogonal(key: Array, shape: tuple[int, int]) -> Array:
 
 
 def _hidden(features: Array, widths: tuple[int, ...], name: str) -> Array:
-    """`features` after one ReLU layer per width; untouched where there is none."""
+    """`features` after one ReLU layer per width; unchanged if there are none."""
     for index, width in enumerate(widths):
         features = nn.relu(_dense(width, HIDDEN_GAIN, f"{name}_{index}")(features))
     return features

@@ -1,11 +1,11 @@
-"""The settings of PPO, and those the paper used in each environment."""
+"""The settings of PPO, and the paper's for each environment."""
 
 from dataclasses import dataclass, replace
 
 from procurl.internals.arrays import Array
 from procurl.internals.checks import require_number, require_whole, suggest
 
-# What a program takes as arrays, so that a batch of runs may differ in it without compiling anew.
+# Array arguments of a program: the runs of a batch may differ in them without recompiling.
 TRACED = (
     "learning_rate",
     "gamma",
@@ -15,7 +15,7 @@ TRACED = (
     "vf_coef",
     "max_grad_norm",
 )
-# What shapes a program, so that a change compiles anew.
+# Static arguments of a program: a change recompiles it.
 COMPILED_IN = (
     "n_steps",
     "n_epochs",
@@ -28,22 +28,22 @@ COMPILED_IN = (
 
 @dataclass(frozen=True)
 class PPOSettings:
-    """Settings of PPO, by the names and with the defaults of Stable-Baselines3.
+    """Settings of PPO, with the names and defaults of Stable-Baselines3.
 
     Args:
-        learning_rate: of Adam.
-        gamma: γ, the discount of future rewards.
+        learning_rate: learning rate of Adam.
+        gamma: γ, the discount factor.
         gae_lambda: λ of the generalized advantage estimate: 0 trusts the critic, 1 the returns.
-        clip_range: how far the probability ratio may leave 1 before its gradient is cut.
+        clip_range: how far the probability ratio may move from 1 before its gradient is clipped.
         ent_coef: weight of the entropy bonus.
         vf_coef: weight of the value loss.
-        max_grad_norm: a longer gradient is shortened to this.
-        n_steps: training steps per update, over all environments together.
+        max_grad_norm: gradients are clipped to this norm.
+        n_steps: training steps per update, summed over all environments.
         n_epochs: passes over these steps per update.
-        batch_size: steps per gradient step; must divide `n_steps`, so that none is smaller.
-        shared_layers: widths of the layers that policy and value have in common, may be empty.
-        policy_layers: widths of the policy's own hidden layers.
-        value_layers: widths of the value function's own hidden layers.
+        batch_size: steps per gradient step; must divide `n_steps`.
+        shared_layers: widths of the layers shared by policy and value, may be empty.
+        policy_layers: widths of the policy's hidden layers.
+        value_layers: widths of the value function's hidden layers.
     """
 
     learning_rate: Array = 3e-4
@@ -74,12 +74,12 @@ class PPOSettings:
         for name in ("gamma", "gae_lambda"):
             require_number(name, getattr(self, name), at_least=0.0, at_most=1.0)
         require_whole("n_epochs", self.n_epochs, at_least=1)
-        # Advantages are divided by their standard deviation over the minibatch: one has none.
+        # Advantages are divided by their standard deviation over the minibatch: one is not enough.
         require_whole("batch_size", self.batch_size, at_least=2)
         require_whole("n_steps", self.n_steps, at_least=self.batch_size)
         if self.n_steps % self.batch_size:
             raise ValueError(
-                f"batch_size must divide n_steps, so that all minibatches are of one size; "
+                f"batch_size must divide n_steps, so that all minibatches have the same size; "
                 f"got batch_size={self.batch_size} and n_steps={self.n_steps}"
             )
         for name in ("shared_layers", "policy_layers", "value_layers"):
@@ -111,7 +111,7 @@ _PAPER = {
 
 
 def paper_settings(env: str) -> PPOSettings:
-    """What the paper trained with in the environment of that name (the table in its appendix).
+    """The paper's settings for the environment of that name (from the table in its appendix).
 
     >>> paper_settings("basickarel").policy_layers
     (512, 256)

@@ -1,7 +1,7 @@
-"""One PPO update: epochs of minibatch steps over the steps just collected.
+"""One PPO update: epochs of minibatch steps over the collected steps.
 
-The same computation as Stable-Baselines3's, given the same weights, batch and permutations; the
-tests hold it to that.
+Given the same weights, batch and permutations, it computes the same as Stable-Baselines3; tests
+check this.
 """
 
 from typing import NamedTuple
@@ -26,48 +26,48 @@ class Batch(NamedTuple):
 
     observations: Array  # [n, o]
     actions: Array  # [n, a] float, or [n] int for discrete actions; before clipping to the box
-    log_probs: Array  # [n] of the actions, by the policy that took them
+    log_probs: Array  # [n] of the actions, under the policy that took them
     advantages: Array  # [n] not normalized
     returns: Array  # [n] the critic's targets
 
 
 class StudentState(NamedTuple):
-    """All that an update changes."""
+    """Everything that an update changes."""
 
     params: dict[str, Array]
     optimizer: optax.OptState
 
 
 class Diagnostics(NamedTuple):
-    """How an update went: each [], the mean over its minibatches."""
+    """Statistics of an update, each [], the mean over its minibatches."""
 
     loss: Array  # what was minimized
     policy_loss: Array
     value_loss: Array  # mean squared error of the critic
     entropy: Array
-    approx_kl: Array  # KL(old policy‖new policy), estimated; of an update, over its last epoch
-    clip_fraction: Array  # share of steps whose ratio lay outside the clip range
+    approx_kl: Array  # estimate of KL(old policy‖new policy), over the last epoch of an update
+    clip_fraction: Array  # share of steps whose ratio is outside the clip range
     grad_norm: Array  # before clipping
 
     def finite(self) -> Array:
-        """[] bool, False once a loss or a gradient was NaN or infinite: stop the run then."""
+        """[] bool, False if a loss or gradient was not finite: the run must stop."""
         return jnp.isfinite(self.loss) & jnp.isfinite(self.grad_norm)
 
 
 def init_student(params: dict[str, Array]) -> StudentState:
-    """A student that starts from `params`, with an optimizer that has no memory yet.
+    """A student with weights `params` and a new optimizer.
 
-    A fresh optimizer is the same whatever the settings.
+    The state of a new optimizer does not depend on the settings.
     """
     return StudentState(params, optimizer(PPOSettings()).init(params))
 
 
 def draw_permutations(key: Array, settings: PPOSettings) -> Array:
-    """[n_epochs, n_steps] int32: for each epoch an order of the steps, drawn uniformly.
+    """[n_epochs, n_steps] int32: for each epoch, a random permutation of the steps.
 
-    The index sits in the low bits of a random number, and sorting the numbers shuffles it: six
-    times as fast on a CPU as sorting pairs. Two steps whose random bits are equal keep their order,
-    for 1024 steps once in 2²² pairs, which no run could notice.
+    The index is stored in the low bits of a random number, and sorting the numbers shuffles the
+    indices; on a CPU this is six times as fast as sorting pairs. Two steps with equal random bits
+    keep their order; for 1024 steps this happens once in 2²² pairs, too rarely to matter.
     """
     index_bits = (settings.n_steps - 1).bit_length()
     if index_bits > 16:
@@ -86,14 +86,14 @@ def update(
     batch: Batch,
     permutations: Array,
 ) -> tuple[StudentState, Diagnostics]:
-    """Learn from `batch`: in every epoch, one gradient step per minibatch of its permutation.
+    """Learn from `batch`: in every epoch, one gradient step per minibatch.
 
     Args:
         network: static.
-        settings: its numbers may be traced and differ between vmapped runs.
-        student: as it is now.
+        settings: numeric settings may be traced and differ between vmapped runs.
+        student: the current student.
         batch: n = `settings.n_steps` steps.
-        permutations: [n_epochs, n] the order of the steps in each epoch, cut into minibatches.
+        permutations: [n_epochs, n] the order of the steps in each epoch, split into minibatches.
     """
     minibatches = permutations.reshape(
         settings.n_epochs * settings.n_minibatches, settings.batch_size
@@ -122,7 +122,7 @@ def minibatch_step(
 
 
 def optimizer(settings: PPOSettings) -> optax.GradientTransformation:
-    """Gradients shortened to a largest norm, then Adam."""
+    """Gradients clipped by their norm, then Adam."""
     return optax.chain(
         shorten(settings.max_grad_norm),
         optax.adam(settings.learning_rate, eps=ADAM_EPSILON),
@@ -132,7 +132,7 @@ def optimizer(settings: PPOSettings) -> optax.GradientTransformation:
 def shorten(max_norm: Array) -> optax.GradientTransformation:
     """Scale the gradient by min(1, max_norm / (norm + 1e-6)), as PyTorch does.
 
-    `optax.clip_by_global_norm` leaves out the small constant.
+    `optax.clip_by_global_norm` omits the small constant.
     """
 
     def shortened(grads: optax.Updates, params: optax.Params | None = None) -> optax.Updates:
@@ -145,7 +145,7 @@ def shorten(max_norm: Array) -> optax.GradientTransformation:
 def _loss(
     params: dict[str, Array], network: ActorCritic, settings: PPOSettings, minibatch: Batch
 ) -> tuple[Array, Diagnostics]:
-    """The clipped surrogate loss of PPO (Schulman et al. 2017), value loss and entropy bonus:
+    """PPO's clipped surrogate loss (Schulman et al. 2017), value loss and entropy bonus:
 
         −mean min(A·ratio, A·clip(ratio, 1 ± ε)) + c_V·mean (V − return)² − c_H·mean entropy,
 
@@ -174,5 +174,5 @@ def _loss(
 
 
 def _normalized(advantages: Array) -> Array:
-    """Mean 0 and standard deviation 1, the unbiased one."""
+    """Scaled to mean 0 and (unbiased) standard deviation 1."""
     return (advantages - jnp.mean(advantages)) / (jnp.std(advantages, ddof=1) + STD_EPSILON)
