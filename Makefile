@@ -1,5 +1,5 @@
-# `make run` shows the main job, `make test` checks everything, `make soak` runs the long checks.
-# Each creates what it needs in .venv and skips what is already there.
+# `make run` runs the main comparison, `make test` all checks, `make soak` the long tests.
+# Each installs what it needs into .venv and skips what is already there.
 
 PYTHON ?= python3
 BIN := .venv/bin

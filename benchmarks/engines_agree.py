@@ -1,15 +1,15 @@
-"""Whether both engines learn the same: the JAX engine against Stable-Baselines3's PPO.
+"""Do both engines learn equally well? The JAX engine against Stable-Baselines3's PPO.
 
     python benchmarks/engines_agree.py [--seeds 8] [--jax-seeds 64] [--out results/engines-agree]
 
 PointMass with wide gates, where learning is fast; `iid` and `procurl-val`, the paper's settings.
-A seed either takes off or does not, so means vary a lot; the JAX engine is cheap enough to take
-more seeds than Stable-Baselines3. What was trained is kept in `--out`, and the same command goes on
-from there, so that it may be stopped at any time.
+A seed either learns or does not, so means vary a lot; the JAX engine is cheap enough for more seeds
+than Stable-Baselines3. Runs are kept in `--out`, so the script can be stopped at any time and
+resumed with the same command.
 
-For each strategy and evaluation the table gives the mean of each engine over its seeds, their
-difference, and the 95% interval of it by Welch's t. The engines agree where the interval at the
-last evaluation contains 0.
+For each strategy and evaluation the table shows the mean of each engine over its seeds, the
+difference, and its 95% interval (Welch's t). The engines agree if the interval at the last
+evaluation contains 0.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def wide_gates() -> TaskPool:
 
 
 def train(out: Path, engine: str, seeds: int, steps: int) -> None:
-    """Everything that is still missing of one engine."""
+    """Train the missing runs of one engine."""
     pool = out / "wide_gates.csv"
     training = TrainingOptions(steps=steps, engine=engine, pool=str(pool))
     compare(ComparisonRequest("pointmass-s", STRATEGIES, seeds, out / engine, training))
@@ -55,7 +55,7 @@ def curves(folder: Path, strategy: str) -> Curves:
 
 
 def report(out: Path) -> bool:
-    """Print the table; True where the engines agree."""
+    """Print the table; returns whether the engines agree."""
     agree = True
     print(f"{'':14}{'step':>8}{'jax':>8}{'sb3':>8}{'jax − sb3':>11}   95% interval")
     for strategy in STRATEGIES:

@@ -1,16 +1,16 @@
-"""How many steps a second the environments take, against the usual way of writing them.
+"""Steps per second of the environments, compared with conventional implementations.
 
     python benchmarks/envs.py [--rounds 7] [--only ENV ...]
 
-Random actions, automatic resets to random tasks. Every contender takes its turn in each round and
-keeps its best.
+Random actions, automatic resets to random tasks. The contenders take turns, and the best round of
+each counts.
 
-PointMass and Karel run on one core, and seconds are those of the processor, so that other programs
-do not count. Noise is drawn as part of the step, unless the row says that it was drawn before.
-Compilation is not counted and shown on its own.
+PointMass and Karel run on one core and are measured in CPU time, so that other programs do not
+matter. Noise is drawn as part of the step, unless the row says otherwise. Compilation is excluded
+and shown separately.
 
-BallCatching and AntGoal run on all cores, which MuJoCo's threads share. Seconds by the clock need a
-machine that has nothing else to do; those of the processor show what is saved on each core.
+BallCatching and AntGoal run on all cores with MuJoCo's threads. Wall-clock time needs an otherwise
+idle machine; CPU time shows the savings per core.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
-if hasattr(os, "sched_setaffinity"):  # before JAX makes a thread for every core
-    CORES = os.sched_getaffinity(0)  # all that may be used
+if hasattr(os, "sched_setaffinity"):  # before JAX starts a thread per core
+    CORES = os.sched_getaffinity(0)  # all available cores
     os.sched_setaffinity(0, {max(CORES)})
 
 import gymnasium
@@ -181,7 +181,7 @@ def mujoco_contenders(name: str) -> dict[str, Run]:
 
 
 def measure(runs: dict[str, Run], rounds: int, seconds: Clock) -> dict[str, float]:
-    """Steps a second of each contender by that clock: the best of `rounds`, in turn."""
+    """Steps per second of each contender by that clock: the best of `rounds`, in turns."""
     for label, run in runs.items():
         start = seconds()
         run()

@@ -2,8 +2,8 @@
 
     python benchmarks/gpu_packages.py [--folder build/gpu_packages] [--python 3.12]
 
-The folder, unpacked wheels without what is never imported (tests, viewers, headers), goes to the
-machine, which needs JAX, Flax, Optax and SciPy of its own, and there on PYTHONPATH.
+The folder holds unpacked wheels without files that are never imported (tests, viewers, headers).
+Copy it to the machine, which needs JAX, Flax, Optax and SciPy already, and add it to PYTHONPATH.
 """
 
 import argparse
@@ -53,7 +53,7 @@ LEFT_OUT = (
 
 
 def download(into: Path, python: str) -> list[Path]:
-    """The wheels of `PACKAGES` for another machine's Python."""
+    """Download the wheels of `PACKAGES` for the other machine's Python."""
     platforms = [f"--platform={platform}" for platform in PLATFORMS]
     target = [f"--python-version={python}", "--only-binary=:all:", "--no-deps", *platforms]
     command = [sys.executable, "-m", "pip", "download", "--quiet", f"--dest={into}", *target]
@@ -62,7 +62,7 @@ def download(into: Path, python: str) -> list[Path]:
 
 
 def unpack(wheel: Path, folder: Path) -> None:
-    """Write the files of a wheel that may be imported."""
+    """Write the importable files of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if not any(part in name for part in LEFT_OUT)]
         archive.extractall(folder, names)

@@ -2,9 +2,9 @@
 
     python benchmarks/karel_difficulty.py [--runs 16] [--steps 1000000] [NAME ...]
 
-The paper's tasks are not to be had, so ours are made as hard as theirs were for `iid`: mean success
+The paper's tasks are not available, so ours are made as hard for `iid` as theirs were: mean success
 0.03, 0.15 and 0.64 after 0.25, 0.5 and 1 million steps, and 0.90 for the best model by 2 million.
-One row per difficulty, with the standard error over the runs. Needs a GPU to be quick.
+One row per difficulty, with the standard error over runs. Fast only on a GPU.
 """
 
 import argparse

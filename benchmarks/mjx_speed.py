@@ -2,9 +2,9 @@
 
     python benchmarks/mjx_speed.py [--batches 8 64 512] [--rounds 5]
 
-Both step the same batches with the same random actions, in turns, on one core; rates are steps per
-second of the processor, the median over the rounds, with compilation beside them. Agreement is of
-one action from the same state, over the states of the C library's episodes.
+Both step the same batches with the same random actions, in turns, on one core. Rates are steps per
+second of CPU time, the median over the rounds; compilation is shown separately. Agreement is
+measured after one action from the same state, over the states of the C library's episodes.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Draws what `mujoco_learning.py` has written: a panel per environment.
+"""Plot the results of `mujoco_learning.py`, one panel per environment.
 
     python benchmarks/mujoco_figure.py docs/results/mujoco/h200.csv docs/figures/mujoco_h200
 
-Means with a band of one standard error over the seeds, not smoothed.
+Means with a band of one standard error over seeds, not smoothed.
 """
 
 import argparse
@@ -19,7 +19,7 @@ Points = dict[int, list[float]]  # performance of every seed by step
 
 
 def read(path: Path) -> dict[str, dict[str, Points]]:
-    """By environment and strategy."""
+    """Performance by environment and strategy."""
     found: dict[str, dict[str, Points]] = defaultdict(lambda: defaultdict(dict))
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):

@@ -1,15 +1,15 @@
-"""Learning in BallCatching and AntGoal inside the JAX engine's programs, on whatever JAX runs on.
+"""Learning curves of BallCatching and AntGoal compiled into the JAX engine, on any JAX device.
 
     python benchmarks/mujoco_learning.py antgoal --runs 8 --n-envs 64 --out curves.csv
     python benchmarks/mujoco_learning.py ballcatching --strategies iid procurl-val --minutes 9
 
-All runs of a strategy train side by side, by default with everything as in the paper but for the
-number of environments: an update has the paper's number of steps, shared among `--n-envs`. Every
-evaluation is written to the CSV file at once, so that whatever ends the program leaves its curve.
-With `--keep`, a program that `--minutes` has ended goes on where it was.
+All runs of a strategy train side by side, by default as in the paper except for the number of
+environments: an update has the paper's number of steps, shared among `--n-envs`. Every evaluation
+is written to the CSV file at once, so nothing is lost if the program is interrupted. With `--keep`,
+a program that `--minutes` stopped can be resumed.
 
-`seconds` are of training, with compilation and without evaluations. Steps per second are printed
-without compilation.
+`seconds` is training time, including compilation and excluding evaluations. Steps per second are
+printed without compilation.
 """
 
 import argparse
@@ -31,7 +31,7 @@ COLUMNS = ("env", "strategy", "seed", "step", "performance", "env_steps", "secon
 
 
 class Compilation:
-    """Seconds that XLA has spent on compiling since this was made."""
+    """Seconds that XLA has spent compiling since this was created."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -61,7 +61,7 @@ def make_runs(given: argparse.Namespace, strategy: str) -> Runs:
 def train(
     runs: Runs, steps: int, out_of_time: Callable[[], bool], note: Callable[[Runs], None]
 ) -> None:
-    """Train to `steps` steps or out of time, and `note` every evaluation."""
+    """Train for `steps` steps or until time is up, and `note` every evaluation."""
     compilation, start, before = Compilation(), time.perf_counter(), runs.train_steps
     while runs.train_steps < steps and not out_of_time():
         seen = len(runs.evaluations)
@@ -79,7 +79,7 @@ def train(
 
 
 def noting(path: Path, env: str, strategy: str) -> Callable[[Runs], None]:
-    """What appends the evaluations that are new to a CSV file, and prints the latest."""
+    """A function that appends new evaluations to a CSV file and prints the latest."""
     written = 0
 
     def note(runs: Runs) -> None:
@@ -107,7 +107,7 @@ def noting(path: Path, env: str, strategy: str) -> Callable[[Runs], None]:
 
 
 def _rate(runs: Runs) -> str:
-    """Training steps per second between the last two evaluations, of all runs together."""
+    """Training steps per second of all runs between the last two evaluations."""
     if len(runs.evaluations) < 2:
         return ""
     before, after = runs.evaluations[-2:]

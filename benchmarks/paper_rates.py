@@ -1,11 +1,12 @@
-"""Steps a second of one core that `procurl paper` estimates its time from.
+"""Steps per second on one core, from which `procurl paper` estimates its time.
 
     python benchmarks/paper_rates.py [--envs pointmass-s pointmass-d basickarel]
 
-Runs in one thread with the settings of `procurl paper`, as many as `procurl compare` trains side by
-side: eight, or one where MuJoCo steps on the host. `iid` gives the rate of training, `procurl-env`
-with a rollout per task after every update what the teacher's rollouts take beyond that. Rates are
-steps per second of the processor after a warm-up; evaluation and compilation are left out.
+Single-threaded runs with the settings of `procurl paper`, as many as `procurl compare` trains side
+by side: eight, or one if MuJoCo is stepped on the host. `iid` gives the rate of training;
+`procurl-env` with one rollout per task after every update gives the extra time of the teacher's
+rollouts. Rates are steps per second of CPU time after a warm-up, excluding evaluation and
+compilation.
 """
 
 import argparse
@@ -33,7 +34,7 @@ UPDATES = {
 
 
 class Worked(NamedTuple):
-    """What all runs did together."""
+    """Totals over all runs."""
 
     training: int  # steps
     rollouts: int
@@ -41,7 +42,7 @@ class Worked(NamedTuple):
 
 
 def make_runs(env: str, strategy: str, **settings: Any) -> Any:
-    """Runs with the paper's strategy, but for the given settings."""
+    """Runs with the paper's strategy and the given settings."""
     from procurl.envs import make_array_env, make_pool
     from procurl.experiments.engines.registry import has_host_form
     from procurl.experiments.paper.entries import SWEEPS

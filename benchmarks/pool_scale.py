@@ -4,7 +4,7 @@
 
 One row per strategy and pool size: `observe` and the first `next` after it (which computes the
 distribution), in milliseconds on one core, the peak memory of both beyond the pool in bytes per
-task, and each time as a multiple of `numpy.sort` on as many numbers in the same run.
+task, and each time as a multiple of `numpy.sort` on the same number of values in the same run.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def evidence(n: int, step: int) -> Evidence:
 
 
 def measure(make: Callable[[], Strategy], pool: TaskPool, repeats: int) -> Row:
-    """The median of `repeats` refreshes; memory from one more, since tracing slows it down."""
+    """The median of `repeats` refreshes; memory is measured in one more, since tracing is slow."""
     start = time.perf_counter()
     curriculum = Curriculum(make(), pool)
     bind = time.perf_counter() - start

@@ -1,10 +1,10 @@
-"""What a curriculum costs Stable-Baselines3's PPO, against the same run without one.
+"""The cost of a curriculum in Stable-Baselines3's PPO, compared with the same run without one.
 
     python benchmarks/sb3_overhead.py [--updates 40] [--karel-updates 12]
 
-PPO has the paper's settings and network. Without a curriculum it trains in the environment itself,
-which draws its tasks uniformly. The contenders take turns, an update each, on one core; seconds are
-those of the processor, so that other programs do not count, and the median of the updates is shown.
+PPO has the paper's settings and network. Without a curriculum it trains in the plain environment,
+which draws its tasks uniformly. The contenders take turns, one update each, on one core. Times are
+CPU time, so that other programs do not matter, and the median over the updates is shown.
 """
 
 import argparse
@@ -39,7 +39,7 @@ Update = Callable[[], Any]
 
 
 def contender(name: str, env: str, pool: TaskPool) -> Update:
-    """What trains for one update."""
+    """A function that trains for one update."""
 
     def make() -> gymnasium.Env[Any, Any]:
         own = GymEnv(env, pool)

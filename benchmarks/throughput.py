@@ -1,15 +1,15 @@
-"""How many steps a second the JAX engine trains, against Stable-Baselines3's PPO.
+"""Training steps per second of the JAX engine, compared with Stable-Baselines3's PPO.
 
     python benchmarks/throughput.py [--rounds 7] [--envs pointmass-s basickarel]
     python benchmarks/throughput.py --gpu [--batches pointmass-s:512:16] [--shorten 10]
 
-On a CPU, every contender is a process of its own on one and the same core, with one thread. They
-take turns: only one works at a time, each has its turn in every round, and the median counts.
-Rates are steps per second of the processor, so that other programs on the machine do not count; on
-an idle machine these are seconds of the clock, which stand beside them. Evaluation and compilation
-are left out, except in the parts and the cold starts, which say so.
+On a CPU, each contender is a single-threaded process, all on the same core. They take turns: only
+one works at a time, each once per round, and the median counts. Rates are steps per second of CPU
+time, so that other programs on the machine do not matter; wall-clock rates, which are the same on
+an idle machine, are shown next to them. Evaluation and compilation are excluded, except in the
+parts and the cold starts, which say so.
 
-On a GPU, many runs train at once, and compilation counts: see throughput_gpu.py.
+On a GPU, many runs train at once and compilation is included: see throughput_gpu.py.
 """
 
 import argparse
@@ -39,7 +39,7 @@ Turn = Callable[[], int]  # trains for a while and says how many steps
 
 
 class Contender(NamedTuple):
-    """Who trains, and how long at a turn."""
+    """A contender, and how long one of its turns is."""
 
     env: str
     name: str  # `sb3`, or the strategy of the JAX engine
@@ -96,7 +96,7 @@ def sb3_turn(contender: Contender) -> Turn:
     from procurl.ppo.learning.settings import paper_settings
 
     class SharedLayer(BaseFeaturesExtractor):
-        """A layer that policy and value have in common, which the library keeps here."""
+        """The layer shared by policy and value, as a features extractor."""
 
         def __init__(self, space: Any, width: int) -> None:
             super().__init__(space, width)
@@ -126,7 +126,7 @@ def sb3_turn(contender: Contender) -> Turn:
 
 
 def serve(contender: Contender) -> None:
-    """Take a turn for every line that comes in; the first of all warms up and compiles."""
+    """Take one turn per input line; the first one warms up and compiles."""
     turn = sb3_turn(contender) if contender.name == SB3 else jax_turn(contender)
     turn()
     print("ready", flush=True)
@@ -157,7 +157,7 @@ def measure(contenders: list[Contender], rounds: int) -> dict[Contender, list[Se
 
 
 def compare(env: str, rounds: int) -> None:
-    """Print what everybody does in `env`, and what the curriculum costs."""
+    """Print the rates of all contenders in `env`, and the cost of the curriculum."""
     contenders = [contender for contender in CONTENDERS if contender.env == env]
     took = measure(contenders, rounds)
     rates = {c: median(t.steps / t.processor for t in turns) for c, turns in took.items()}
@@ -176,7 +176,7 @@ def compare(env: str, rounds: int) -> None:
 
 
 def parts(env: str) -> None:
-    """Print where the processor's time goes with one seed, and how long each part compiles."""
+    """Print the CPU time and the compilation time of each part with one seed."""
     import jax
     import jax.numpy as jnp
 
@@ -217,7 +217,7 @@ def parts(env: str) -> None:
 
 
 def _timed(name: str, function: Callable[..., Any], *arguments: Any, share: float = 1.0) -> Any:
-    """What `function` returns; prints the processor's seconds for a call, and to compile it."""
+    """Call `function` and return its result; prints CPU seconds per call and to compile."""
     import jax
 
     start = time.process_time()
@@ -274,7 +274,7 @@ def _first_update(env: str, place: Path, out: str) -> Seconds:
 
 
 def _processor_seconds(session: int) -> float:
-    """What all processes of a session have used so far; NaN where there is no /proc."""
+    """CPU seconds of all processes of a session so far; NaN without /proc."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -305,7 +305,7 @@ def _answer(process: subprocess.Popen[str]) -> str:
 
 
 def _as_child(kind: str, env: str, *rest: str) -> None:
-    """What the processes started by this script do, on one core."""
+    """The part of this script that its worker processes run, on one core."""
     if hasattr(os, "sched_setaffinity"):  # before any library makes a thread for every core
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if kind == "parts":

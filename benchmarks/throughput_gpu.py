@@ -1,4 +1,4 @@
-"""How many steps a second many runs train at once on one GPU, and where the time goes.
+"""Training steps per second of many runs on one GPU, and where the time goes.
 
 Run it as `python benchmarks/throughput.py --gpu`. It needs no Gymnasium, PyTorch or
 Stable-Baselines3.
@@ -18,7 +18,7 @@ from throughput_runs import finished, machine, make_runs
 
 
 class Batch(NamedTuple):
-    """What one GPU trains at once, each run for as long as in the paper."""
+    """Runs that one GPU trains at once, each as long as in the paper."""
 
     env: str
     runs: int
@@ -39,7 +39,7 @@ BATCHES = (
 
 
 def gpu(names: list[str] | None, shorten: int) -> None:
-    """Print the rates of every batch, compilation included, and the parts of an update."""
+    """Print the rate of every batch, including compilation, and the parts of an update."""
     print(f"{machine()}; {jax.devices()[0].device_kind}\n")
     print("| | steps each | made, s | first update, s | all, s | steps/s | later ", end="")
     print("| collect, ms | update, ms | teacher, ms |\n| --- " + "| ---: " * 9 + "|", flush=True)
@@ -49,7 +49,7 @@ def gpu(names: list[str] | None, shorten: int) -> None:
 
 
 def train_at_once(batch: Batch, steps: int) -> None:
-    """Print one line: `procurl-val` runs from nothing to `steps`."""
+    """Print one line: `procurl-val` runs from the start to `steps`."""
     start = time.perf_counter()
     runs = make_runs(batch.env, "procurl-val", batch.runs, batch.n_envs)
     finished(runs.state)
@@ -72,7 +72,7 @@ def train_at_once(batch: Batch, steps: int) -> None:
 
 
 def parts(runs: Any) -> tuple[float, float, float]:
-    """Seconds that one update of all runs takes to collect, to learn, and to teach."""
+    """Seconds per update of all runs: collecting, learning and teaching."""
     whole = _median_seconds(runs.advance, runs)
     student, contexts = runs.student, runs._contexts
     keys = programs.run_keys(runs._seeds, PURPOSE.train, 0)

@@ -1,4 +1,4 @@
-"""What the throughput benchmarks share: runs that are never evaluated, and the machine."""
+"""Shared by the throughput benchmarks: runs without evaluations, and the machine."""
 
 import os
 import platform
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-NEVER = sys.maxsize  # training steps between evaluations, where there shall be none
+NEVER = sys.maxsize  # training steps between evaluations, to disable them
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "stable_baselines3", "torch", "gymnasium", "numpy")
 
 

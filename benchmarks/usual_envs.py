@@ -1,6 +1,6 @@
-"""The environments as one usually writes them: one Gymnasium step at a time, small NumPy arrays.
+"""Conventional implementations: one Gymnasium step at a time, with small NumPy arrays.
 
-They are what `envs.py` measures against. Both follow the same rules as procurl's own.
+The baselines of `envs.py`. Both follow the same rules as procurl's environments.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""The MuJoCo environments as one usually writes them: one simulation, one step after the other.
+"""Conventional implementations of the MuJoCo environments: one simulation, one step at a time.
 
-They are what `envs.py` measures against. Both follow the same rules as procurl's own.
+The baselines of `envs.py`. Both follow the same rules as procurl's environments.
 """
 
 from typing import Any

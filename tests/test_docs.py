@@ -1,8 +1,8 @@
-"""The documentation holds: examples run and print what they say, settings and links are right.
+"""The documentation is correct: examples run and print what pages show, settings and links match.
 
-Every block that opens with ```python is run, the blocks of a page in order and in one namespace, in
-an empty folder. Where a ```text block comes next, it must be what the block printed. A block that
-needs a heavy package or hours of training opens with ```python no-run and is left out.
+Every block that starts with ```python is run. The blocks of a page run in order, in one namespace
+and in an empty folder. If a ```text block follows, it must equal the printed output. Blocks that
+need a heavy package or hours of training start with ```python no-run and are skipped.
 """
 
 import re
@@ -36,10 +36,10 @@ BUILT_IN = strategy_names()
 class Block(NamedTuple):
     """A fenced block of a page."""
 
-    info: str  # what stands behind the opening fence
-    line: int  # of its first line of text, the page's first line being 1
+    info: str  # the text after the opening fence
+    line: int  # number of its first line, counted from 1
     text: str
-    follows: bool  # whether nothing but blank lines parts it from the block before
+    follows: bool  # whether only blank lines separate it from the previous block
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -57,7 +57,7 @@ def blocks_of(page: Path) -> list[Block]:
             inside.append(line)
         elif line.strip():
             follows = False
-    assert inside is None, f"{page}: the block that opens before line {start} has no end"
+    assert inside is None, f"{page}: the block before line {start} is not closed"
     return blocks
 
 
@@ -76,7 +76,7 @@ def section_of(page: Path, heading: str) -> str:
 
 
 def rows_of(table: str) -> list[list[str]]:
-    """The cells of a Markdown table, below its head."""
+    """The cells of a Markdown table, without its header."""
     lines = [line for line in table.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
@@ -90,12 +90,12 @@ def index() -> dict[str, list[str]]:
 
 def page_of(name: str) -> Path:
     link = re.search(r"\]\(([^)]+)\)", index()[name][0])
-    assert link, f"the index of strategies links no page for {name}"
+    assert link, f"the index of strategies has no link for {name}"
     return STRATEGIES / link[1]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_examples_run_and_print_what_the_page_says(page, monkeypatch, tmp_path, capsys):
+def test_examples_run_and_print_what_the_page_shows(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_DEFAULTS", dict(registry._DEFAULTS))
     module = ModuleType("example")
@@ -113,24 +113,24 @@ def test_examples_run_and_print_what_the_page_says(page, monkeypatch, tmp_path, 
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_blocks_of_code_are_run_or_say_that_they_are_not(page):
+def test_code_blocks_run_or_are_marked_no_run(page):
     kinds = {block.info for block in blocks_of(page) if block.info.startswith("py")}
     assert kinds <= {"python", "python no-run"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_files_and_headings_that_exist(page):
+def test_links_point_to_existing_files_and_headings(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
         file = (page.parent / path).resolve() if path else page
-        assert file.exists(), f"{page}: {target} leads nowhere"
-        assert file.is_relative_to(ROOT), f"{page}: {target} leads out of the project"
+        assert file.exists(), f"{page}: {target} does not exist"
+        assert file.is_relative_to(ROOT), f"{page}: {target} is outside the project"
         if anchor:
             headings = [heading for level in range(1, 5) for heading in headings_of(file, level)]
             slugs = [re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings]
-            assert anchor in slugs, f"{page}: {target} names no heading"
+            assert anchor in slugs, f"{page}: {target} is not a heading"
 
 
 def test_the_index_lists_every_strategy_and_no_other():
@@ -138,7 +138,7 @@ def test_the_index_lists_every_strategy_and_no_other():
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_the_index_tells_evidence_and_cost(name):
+def test_the_index_lists_evidence_and_cost(name):
     _, _, evidence, extra_steps = index()[name]
     needed = evidence.partition(";")[0]
     assert tuple(re.findall(r"`(\w+)`", needed)) == make_strategy(name).needs
@@ -146,7 +146,7 @@ def test_the_index_tells_evidence_and_cost(name):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_every_strategy_has_a_page_of_the_fixed_form(name):
+def test_every_strategy_has_a_page_with_the_standard_headings(name):
     page = page_of(name)
     assert f"`{name}`" in headings_of(page, 1)[0]
     assert headings_of(page, 2) == HEADINGS
@@ -158,7 +158,7 @@ def test_every_strategy_has_a_page_of_the_fixed_form(name):
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_setting_is_listed_with_its_default(name):
-    """On a page for several strategies a default may read: `2.0` for `procurl-env-2`."""
+    """On a page for several strategies a default may be written `2.0` for `procurl-env-2`."""
     listed = {row[0].strip("`"): row[1] for row in rows_of(section_of(page_of(name), "Settings"))}
     settings = flat_settings(make_strategy(name))
     assert sorted(listed) == sorted(settings)

@@ -1,4 +1,4 @@
-"""The example scripts run, with few steps, and print what they promise."""
+"""The example scripts run with few steps and print their results."""
 
 import runpy
 import sys
@@ -12,13 +12,13 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def run(monkeypatch, capsys, name, *arguments):
-    """What the script prints."""
+    """The output of the script."""
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     return capsys.readouterr().out
 
 
-def test_every_example_is_run_here():
+def test_every_example_is_tested():
     tried = {"cartpole_contexts.py", "minigrid_levels.py", "dict_tasks.py", "own_loop.py"}
     assert {path.name for path in EXAMPLES.glob("*.py")} == tried
 
@@ -29,7 +29,7 @@ def test_cartpole_with_poles_as_contexts(monkeypatch, capsys):
     assert printed.count("most likely next: length") == 3
 
 
-# What others' packages warn of when they are imported is theirs.
+# Warnings of other packages at import are not ours to fix.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_minigrid_with_level_seeds(monkeypatch, capsys):
     pytest.importorskip("minigrid")
@@ -45,7 +45,7 @@ def test_dicts_as_tasks(monkeypatch, capsys):
     assert "'slip'" in printed
 
 
-def test_a_loop_of_ones_own(monkeypatch, capsys):
+def test_a_custom_training_loop(monkeypatch, capsys):
     printed = run(monkeypatch, capsys, "own_loop.py", "--steps", "10240")
     assert printed.startswith("step 10240: mean return ")
     assert "tasks in play" in printed
