@@ -13,7 +13,7 @@ from tests.experiments.counting import BATCH, CountingTrainer, job
 @pytest.fixture(autouse=True)
 def counting(monkeypatch):
     monkeypatch.setattr(batch_module, "make_trainer", CountingTrainer)
-    monkeypatch.setattr(batch_module, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(batch_module, "REPORT_SECONDS", 0.0)
 
 
 def told(what, checkpoint=None, **options):

@@ -27,16 +27,16 @@ def test_standing_by_hand():
     """Two batches of four runs: one of them finished, one trains 100 steps a second per run."""
     clock = Clock()
     sweep = SweepProgress(1000, VAL, [VAL[0]], clock)
-    sweep.hear(said(VAL[1], 100))
+    sweep.update(said(VAL[1], 100))
     clock.now = 60.0  # compiling does not count
-    sweep.hear(said(VAL[1], 200))
+    sweep.update(said(VAL[1], 200))
     clock.now = 63.0
-    sweep.hear(said(VAL[1], 500, performance=0.25))
-    now = sweep.standing("procurl-val")
+    sweep.update(said(VAL[1], 500, performance=0.25))
+    now = sweep.contender("procurl-val")
     assert (now.steps, now.total) == (6000, 8000)
     assert (now.finished, now.runs) == (4, 8)
     assert now.speed == pytest.approx(400.0)
-    assert now.words == "4/8 runs  400 steps/s  performance 0.250"
+    assert now.summary == "4/8 runs  400 steps/s  performance 0.250"
     assert sweep.seconds_left() == pytest.approx(5.0)
 
 
@@ -46,7 +46,7 @@ def test_the_end_is_guessed_from_the_slowest_where_a_contender_has_not_begun():
     sweep = SweepProgress(1000, [*VAL, *IID], [], clock)
     assert sweep.seconds_left() is None
     for clock.now, step in ((0.0, 0), (1.0, 50), (2.0, 100)):
-        sweep.hear(said(VAL[0], step))
+        sweep.update(said(VAL[0], step))
     assert sweep.seconds_left() == pytest.approx(3900 / 50)
 
 
@@ -54,10 +54,10 @@ def test_a_finished_batch_has_no_speed():
     clock = Clock()
     sweep = SweepProgress(1000, VAL[:1], [], clock)
     for clock.now, step in ((0.0, 0), (1.0, 512)):
-        sweep.hear(said(VAL[0], step))
+        sweep.update(said(VAL[0], step))
     clock.now = 2.0
-    sweep.hear(said(VAL[0], 1024, finished=(None,) * 4))
-    now = sweep.standing("procurl-val")
+    sweep.update(said(VAL[0], 1024, finished=(None,) * 4))
+    now = sweep.contender("procurl-val")
     assert (now.steps, now.finished, now.speed) == (4000, 4, None)
     assert sweep.seconds_left() == 0.0
 

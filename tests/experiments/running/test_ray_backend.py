@@ -94,7 +94,7 @@ class FakeRay:
 def fake(monkeypatch):
     """Makes a fake cluster, on which a counting trainer trains."""
     monkeypatch.setattr(batch_module, "make_trainer", CountingTrainer)
-    monkeypatch.setattr(batch_module, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(batch_module, "REPORT_SECONDS", 0.0)
     prepared = []
     monkeypatch.setattr(
         ray_backend,
@@ -170,7 +170,7 @@ def test_a_lost_batch_goes_on_from_the_last_checkpoint_that_arrived(fake, tmp_pa
     assert steps(said, BATCHES[0]) == {30, 60, 90, 100}
     assert sum(progress.finished is not None for progress in said) == 2
     messages = [progress.message for progress in said if progress.message]
-    assert f"{BATCHES[0].folder}: The node died. It is tried again" in messages
+    assert f"{BATCHES[0].folder}: The node died. Trying again" in messages
 
 
 def test_a_batch_that_gets_no_further_is_given_up(fake, tmp_path):

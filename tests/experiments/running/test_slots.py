@@ -71,7 +71,7 @@ def test_a_damaged_one_is_reported_and_the_one_before_counts(tmp_path, damage):
     assert step == 2
     assert len(said) == 1
     assert str(tmp_path / NAMES[1]) in said[0]
-    assert "it is left out" in said[0]
+    assert "it is ignored" in said[0]
 
 
 def test_after_damage_the_whole_one_is_kept_and_the_damaged_one_replaced(tmp_path):

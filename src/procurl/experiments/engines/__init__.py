@@ -1,1 +1,1 @@
-"""The engines as an experiment drives them: JAX, the host, Stable-Baselines3."""
+"""The engines as a sweep drives them: `jax`, `host` and `sb3`, behind the `Trainer` interface."""

@@ -1,4 +1,4 @@
-"""What trains a batch of runs: the part that differs between engines."""
+"""The interface of an engine: what trains a batch of runs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,23 +10,23 @@ from procurl.records.results import Measured
 
 
 class Checkpoint(NamedTuple):
-    """Everything that changes in a batch, what it has measured included; free of pickled code."""
+    """The state of a batch with its evaluations, as plain values and arrays."""
 
     meta: dict[str, Any]  # plain JSON values
     arrays: dict[str, NDArray[Any]]
 
 
 class Trainer(Protocol):
-    """w runs that are trained side by side, with seeds in the order in which it was given them.
+    """w runs that are trained together, in the order of their seeds.
 
-    Whoever drives it calls `advance` until `train_steps` reaches the steps that are wanted. The
-    trainer evaluates by itself at every multiple of its interval; the driver asks for the last
-    evaluation where none fell on the last step.
+    The driver calls `advance` until `train_steps` reaches the experiment's steps. The trainer
+    evaluates at every multiple of its interval. The driver calls `evaluate` for the last step,
+    unless an evaluation fell on it.
     """
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that decides the numbers, as JSON values: a checkpoint is taken up by the same."""
+        """All that determines the numbers, as JSON values; a checkpoint needs an equal one."""
 
     @property
     def train_steps(self) -> int:
@@ -34,33 +34,33 @@ class Trainer(Protocol):
 
     @property
     def seconds(self) -> float:
-        """Of training so far, evaluations not counted, over all processes that have trained it."""
+        """Training time so far without evaluations, over all processes that have trained it."""
 
     @property
     def measured(self) -> Sequence[Sequence[Measured]]:
-        """[w] the evaluations of every run so far, by step."""
+        """[w] the evaluations of every run so far, in order."""
 
     @property
     def stopped_at(self) -> Sequence[int | None]:
-        """[w] the step at which a value that was not finite stopped a run, None while it goes."""
+        """[w] the step at which a non-finite value stopped the run; None if it was not stopped."""
 
     def advance(self) -> None:
-        """Train every run for one update, and evaluate where due."""
+        """Train every run for one update, and evaluate if due."""
 
     def evaluate(self, step: int) -> Any:
-        """Evaluate every run now; `step` is what the evaluation stands for."""
+        """Evaluate every run now; `step` is the step to record."""
 
     def checkpoint(self) -> Checkpoint:
-        """Enough to go on from here, in another process, as if nothing had happened."""
+        """The state from which another process goes on bit for bit."""
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint of a trainer with the same identity."""
+        """Go on from a checkpoint of a trainer with an equal identity."""
 
     def save_models(self, run: int, path: Path, facts: Mapping[str, Any]) -> None:
         """Write the last weights of a run to `path` and the best ones to `path` with `-best`.
 
         Args:
             run: its position in the batch.
-            path: without an ending; the folder exists.
-            facts: of the run, kept with the weights.
+            path: without a suffix; its directory exists.
+            facts: of the run, saved with the weights.
         """

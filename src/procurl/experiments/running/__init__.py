@@ -1,1 +1,1 @@
-"""Training the batches of an experiment: here or on a cluster, with checkpoints and progress."""
+"""Training batches on this machine or a cluster, with checkpoints, progress and logs."""

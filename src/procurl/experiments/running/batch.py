@@ -1,7 +1,7 @@
-"""Training one batch of runs from wherever it was left; nothing here writes a file of the sweep.
+"""Training one batch of runs from its last checkpoint to its end.
 
-What is to be kept is handed over: a process of this machine writes it itself, a node of a cluster
-sends it to whoever drives the sweep.
+Nothing here writes files. Whatever should be kept is yielded: a process on this machine writes it,
+a node of a cluster sends it to the driver of the sweep.
 """
 
 import json
@@ -21,24 +21,24 @@ from procurl.experiments.running.slots import STEP
 from procurl.internals.archive import pack_archive, unpack_archive
 from procurl.records.results import Measured
 
-SAVE_SECONDS = 20.0  # between checkpoints, beside those at evaluations
-TELL_SECONDS = 0.5
-# Fields that experiments have got since checkpoints were first written, and what they were before.
-SINCE = {"eval_every": None, "eval_episodes": None}
+SAVE_SECONDS = 20.0  # between checkpoints; evaluations have one as well
+REPORT_SECONDS = 0.5  # between reports of progress
+# Fields that were added to experiments later, with the value that older checkpoints stand for.
+ADDED_FIELDS = {"eval_every": None, "eval_episodes": None}
 
 
 class Progress(NamedTuple):
-    """What a batch has to say while it trains."""
+    """What a batch reports while it trains."""
 
     batch: RunBatch
     step: int  # training steps of each run
-    seconds: float  # of training, over all sessions
+    seconds: float  # of training, over all processes that have trained it
     performance: float | None  # mean over the runs at the latest evaluation
-    message: str | None = None  # for the user to read
-    measured: list[list[Measured]] | None = None  # [w] what is new of each run
-    checkpoint: bytes | None = None  # to be kept before the rest is believed
-    models: dict[str, bytes] | None = None  # files to be kept, by name
-    finished: tuple[int | None, ...] | None = None  # [w] `stopped_at`, at the very end
+    message: str | None = None  # to show to the user
+    measured: list[list[Measured]] | None = None  # [w] new evaluations of each run
+    checkpoint: bytes | None = None  # to write before the rest is recorded
+    models: dict[str, bytes] | None = None  # contents of files to write, by name
+    finished: tuple[int | None, ...] | None = None  # [w] `stopped_at` of each run, at the end
 
 
 def train_batch(
@@ -47,23 +47,23 @@ def train_batch(
     checkpoint: bytes | None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[Progress]:
-    """Train `batch` to the end of its steps, telling how far it is.
+    """Train `batch` to its last step and yield its progress.
 
-    All that was measured before the checkpoint is told again, as it may have been lost since.
+    Evaluations from before the checkpoint are yielded again, as they may have been lost since.
 
     Args:
         job: what to train.
-        batch: which of its runs.
-        checkpoint: where to go on from, of an earlier `Progress`.
-        stopping: asked between updates; once true, a last checkpoint is told.
+        batch: its runs.
+        checkpoint: from an earlier `Progress`; None to start at the first step.
+        stopping: called between updates; once it returns True, a last checkpoint is yielded.
     """
     trainer = make_trainer(job, batch)
     identity = {"experiment": _identity(job), "trainer": trainer.identity}
     if checkpoint is not None:
-        trainer.restore(_unpacked(checkpoint, batch, identity))
+        trainer.restore(_unpack(checkpoint, batch, identity))
     sent = 0
     stopped = [step is not None for step in trainer.stopped_at]
-    told_at = kept_at = time.monotonic()
+    reported_at = saved_at = time.monotonic()
 
     def progress(**more: Any) -> Progress:
         latest = [run[-1].performance for run in trainer.measured if run]
@@ -82,14 +82,14 @@ def train_batch(
         if trainer.train_steps >= job.experiment.steps:
             _evaluate_last(trainer, job.experiment.steps)
         now, stop = time.monotonic(), stopping()
-        if len(trainer.measured[0]) > sent or now - kept_at > SAVE_SECONDS or stop:
-            yield progress(checkpoint=_packed(trainer, identity), measured=unsent())
+        if len(trainer.measured[0]) > sent or now - saved_at > SAVE_SECONDS or stop:
+            yield progress(checkpoint=_pack(trainer, identity), measured=unsent())
             for message in _newly_stopped(trainer, batch, stopped):
                 yield progress(message=message)
-            kept_at = told_at = time.monotonic()
-        elif now - told_at > TELL_SECONDS:
+            saved_at = reported_at = time.monotonic()
+        elif now - reported_at > REPORT_SECONDS:
             yield progress()
-            told_at = now
+            reported_at = now
         if stop:
             return
     models = _models(trainer, batch) if job.keep_models else None
@@ -97,14 +97,14 @@ def train_batch(
 
 
 def _evaluate_last(trainer: Trainer, steps: int) -> None:
-    """The evaluation at the last step, where none fell on it."""
+    """Evaluate at the last step, unless an evaluation fell on it."""
     first_run = trainer.measured[0]
     if not first_run or first_run[-1].train_steps < trainer.train_steps:
         trainer.evaluate(steps)
 
 
 def _newly_stopped(trainer: Trainer, batch: RunBatch, known: list[bool]) -> Iterator[str]:
-    """A sentence for each run that has stopped since the last look; `known` is updated."""
+    """A message for each run that has stopped since the last call; updates `known`."""
     for run, step in enumerate(trainer.stopped_at):
         if step is not None and not known[run]:
             known[run] = True
@@ -115,7 +115,7 @@ def _newly_stopped(trainer: Trainer, batch: RunBatch, known: list[bool]) -> Iter
 
 
 def _models(trainer: Trainer, batch: RunBatch) -> dict[str, bytes]:
-    """The files of the models of every run that was not stopped."""
+    """The contents of the model files of every run that was not stopped."""
     with tempfile.TemporaryDirectory() as folder:
         for run, step in enumerate(trainer.stopped_at):
             if step is None:
@@ -126,23 +126,23 @@ def _models(trainer: Trainer, batch: RunBatch) -> dict[str, bytes]:
 
 
 def _identity(job: Job) -> dict[str, Any]:
-    """What the experiment adds to the trainer's identity; files count by what is in them."""
+    """The experiment without file names: pools are identified by their hashes."""
     fields = asdict(job.experiment)
     return {name: value for name, value in fields.items() if name not in ("pool", "test_pool")}
 
 
-def _packed(trainer: Trainer, identity: dict[str, Any]) -> bytes:
+def _pack(trainer: Trainer, identity: dict[str, Any]) -> bytes:
     checkpoint = trainer.checkpoint()
     meta = {STEP: trainer.train_steps, "identity": identity, "trainer": checkpoint.meta}
     return pack_archive(meta, checkpoint.arrays)
 
 
-def _unpacked(content: bytes, batch: RunBatch, identity: dict[str, Any]) -> Checkpoint:
+def _unpack(content: bytes, batch: RunBatch, identity: dict[str, Any]) -> Checkpoint:
     meta, arrays = unpack_archive(content, batch.folder)
-    written = {**meta["identity"], "experiment": {**SINCE, **meta["identity"]["experiment"]}}
+    written = {**meta["identity"], "experiment": {**ADDED_FIELDS, **meta["identity"]["experiment"]}}
     if written != json.loads(json.dumps(identity)):
         raise ValueError(
-            f"{batch.folder}: the checkpoint belongs to runs with other settings, or on another "
-            "kind of device; name another directory with --out"
+            f"{batch.folder}: the checkpoint belongs to runs with other settings or on another kind "
+            "of device. Choose another directory with --out"
         )
     return Checkpoint(meta["trainer"], arrays)

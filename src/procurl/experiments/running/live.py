@@ -1,4 +1,4 @@
-"""Progress for a person to watch: one line per contender while its runs train, and the rest."""
+"""Progress on the terminal: a bar or lines per contender, with speed and time left."""
 
 import sys
 import time
@@ -10,11 +10,11 @@ from procurl.experiments.batches import RunBatch
 from procurl.experiments.running.batch import Progress
 from procurl.records.experiment import Experiment
 
-Listener = Callable[[Progress], None]  # is told what a batch has to say
+Listener = Callable[[Progress], None]  # receives the progress of batches
 
 
 class ContenderProgress(NamedTuple):
-    """How far the runs of one contender are."""
+    """The progress of the runs of one contender."""
 
     label: str
     steps: int  # of all its runs together
@@ -25,20 +25,20 @@ class ContenderProgress(NamedTuple):
     performance: float | None  # mean over the runs that have been evaluated
 
     @property
-    def words(self) -> str:
-        """All but the steps."""
+    def summary(self) -> str:
+        """Finished runs, speed and performance, as text."""
         speed = "–" if self.speed is None else f"{self.speed:,.0f}"
         score = "–" if self.performance is None else f"{self.performance:.3f}"
         return f"{self.finished}/{self.runs} runs  {speed} steps/s  performance {score}"
 
 
 class SweepProgress:
-    """What is known of all batches of an experiment.
+    """The progress of all batches of an experiment.
 
     Args:
         steps: training steps per run.
         batches: all of them.
-        finished: those with nothing left to do.
+        finished: those that are done already.
         clock: seconds.
     """
 
@@ -54,13 +54,13 @@ class SweepProgress:
         self._at = {batch: steps if batch in finished else 0 for batch in batches}
         self._finished = set(finished)
         self._scores: dict[RunBatch, float] = {}
-        self._begun: dict[RunBatch, int] = {}  # step when first heard of
-        self._since: dict[RunBatch, tuple[float, int]] = {}  # time and step once it had compiled
+        self._begun: dict[RunBatch, int] = {}  # step of the first report
+        self._since: dict[RunBatch, tuple[float, int]] = {}  # time and step after compilation
         self._speeds: dict[RunBatch, float] = {}  # steps per second of one of its runs
         self.labels = list(dict.fromkeys(batch.contender.label for batch in batches))
 
-    def hear(self, progress: Progress) -> None:
-        """Take in what a batch says."""
+    def update(self, progress: Progress) -> None:
+        """Add the progress of one batch."""
         batch, now = progress.batch, self._clock()
         self._at[batch] = min(progress.step, self._steps)
         if progress.performance is not None:
@@ -72,8 +72,8 @@ class SweepProgress:
         if progress.finished is not None:
             self._finished.add(batch)
 
-    def standing(self, label: str) -> ContenderProgress:
-        """Of one contender."""
+    def contender(self, label: str) -> ContenderProgress:
+        """The progress of one contender."""
         mine = [batch for batch in self._at if batch.contender.label == label]
         runs = sum(batch.width for batch in mine)
         scores = [self._scores[batch] for batch in mine if batch in self._scores]
@@ -89,9 +89,10 @@ class SweepProgress:
         )
 
     def seconds_left(self) -> float | None:
-        """The best guess of the time to the end: every batch as fast as those of its contender.
+        """An estimate of the time left; None while no speed is known.
 
-        A contender that has not begun counts as the slowest that has.
+        Every batch is taken to be as fast as the other batches of its contender. A contender that
+        has not started is taken to be as fast as the slowest that has.
         """
         known: dict[str, list[float]] = {}
         for batch, speed in self._speeds.items():
@@ -113,7 +114,7 @@ class SweepProgress:
 def live(
     experiment: Experiment, batches: Sequence[RunBatch], finished: Collection[RunBatch]
 ) -> Iterator[Listener]:
-    """A bar per contender on a terminal, plain lines at every tenth elsewhere."""
+    """Show a bar per contender on a terminal, and elsewhere a line at every tenth of the way."""
     sweep = SweepProgress(experiment.steps, batches, finished)
     view = _bars if sys.stderr.isatty() else _lines
     with view(sweep) as show:
@@ -135,19 +136,19 @@ def _bars(sweep: SweepProgress) -> Iterator[Listener]:
     with Bars(*columns, console=Console(stderr=True)) as view:
         tasks = {}
         for label in sweep.labels:
-            now = sweep.standing(label)
+            now = sweep.contender(label)
             tasks[label] = view.add_task(
-                label, total=now.total, completed=now.steps, words=now.words
+                label, total=now.total, completed=now.steps, words=now.summary
             )
-        whole = view.add_task("all", total=sum(sweep.standing(x).total for x in tasks), words="")
+        whole = view.add_task("all", total=sum(sweep.contender(x).total for x in tasks), words="")
 
         def show(progress: Progress) -> None:
-            sweep.hear(progress)
+            sweep.update(progress)
             if progress.message:
                 view.console.print(progress.message, markup=False, highlight=False)
-            now = sweep.standing(progress.batch.contender.label)
-            view.update(tasks[now.label], completed=now.steps, words=now.words)
-            done = sum(sweep.standing(label).steps for label in tasks)
+            now = sweep.contender(progress.batch.contender.label)
+            view.update(tasks[now.label], completed=now.steps, words=now.summary)
+            done = sum(sweep.contender(label).steps for label in tasks)
             view.update(whole, completed=done, words=_left(sweep))
 
         yield show
@@ -155,29 +156,29 @@ def _bars(sweep: SweepProgress) -> Iterator[Listener]:
 
 @contextmanager
 def _lines(sweep: SweepProgress) -> Iterator[Listener]:
-    tenths = {label: _tenth(sweep.standing(label)) for label in sweep.labels}
+    tenths = {label: _tenth(sweep.contender(label)) for label in sweep.labels}
 
     def show(progress: Progress) -> None:
-        sweep.hear(progress)
+        sweep.update(progress)
         if progress.message:
             print(progress.message, file=sys.stderr, flush=True)
-        now = sweep.standing(progress.batch.contender.label)
+        now = sweep.contender(progress.batch.contender.label)
         if _tenth(now) > tenths[now.label]:
             tenths[now.label] = _tenth(now)
             share = f"{10 * _tenth(now)}%"
-            line = f"{now.label}: {share}  {now.words}  {_left(sweep)}"
+            line = f"{now.label}: {share}  {now.summary}  {_left(sweep)}"
             print(line.rstrip(), file=sys.stderr, flush=True)
 
     yield show
 
 
 def _tenth(now: ContenderProgress) -> int:
-    """Of the way; the last one is done once all runs are finished."""
+    """Tenths of the way done; the last one counts once all runs have finished."""
     return min(10 * now.steps // now.total, 10 if now.finished == now.runs else 9)
 
 
 def _left(sweep: SweepProgress) -> str:
-    """The time to the end in words, nothing while it is not known."""
+    """The time left as text; empty while it is unknown."""
     seconds = sweep.seconds_left()
     if seconds is None or seconds < 0.5:
         return ""

@@ -1,4 +1,4 @@
-"""Running batches on this machine: processes that share its cores, or its GPU."""
+"""Training batches on this machine, in processes that share its cores or its GPU."""
 
 import multiprocessing
 import os
@@ -20,23 +20,25 @@ from procurl.internals.files import write_bytes
 from procurl.internals.hardware import cores
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-STOP_SECONDS = 10.0  # that a process has for its last checkpoint
+STOP_SECONDS = 10.0  # given to a process to write its last checkpoint
 
 
 class WorkerProcess(NamedTuple):
-    """A process that trains batches one after the other."""
+    """A process that trains one batch after the other."""
 
     process: Any
     pipe: Connection  # batches go in; progress, None for done, and exceptions come out
 
 
 class LocalBackend:
-    """Processes that wait for batches; started before it is known which, as they start slowly.
+    """Processes on this machine; see `Backend`.
+
+    They start at once and import while the driver reads its files, because starting is slow.
 
     Args:
-        count: of processes.
+        count: number of processes.
         device: `cpu` or `gpu`.
-        preload: a module that they will need, to be imported while they wait.
+        preload: module for the processes to import while they wait.
     """
 
     def __init__(self, count: int, device: str, preload: str) -> None:
@@ -63,7 +65,7 @@ class LocalBackend:
         batches: Sequence[RunBatch],
         report: Callable[[Progress], None],
     ) -> None:
-        """Train every batch, telling `report` what each has to say; raises what went wrong."""
+        """Train every batch; see `Backend`."""
         waiting = list(batches)
         busy = {}
         for worker in self._all:
@@ -74,7 +76,7 @@ class LocalBackend:
         while busy:
             for pipe in wait(list(busy)):
                 assert isinstance(pipe, Connection)
-                message = _received(pipe)
+                message = _receive(pipe)
                 if isinstance(message, BaseException):
                     raise message
                 if message is not None:
@@ -85,7 +87,7 @@ class LocalBackend:
                     del busy[pipe]
 
     def stop(self) -> None:
-        """End all processes; those that are training keep a last checkpoint first."""
+        """End all processes; those that are training write a last checkpoint first."""
         for worker in self._all:
             worker.process.terminate()
         end = time.monotonic() + STOP_SECONDS
@@ -99,7 +101,7 @@ class LocalBackend:
 
 @contextmanager
 def sole_user(folder: Path) -> Iterator[None]:
-    """Hold the directory's lock; raises where another process has it."""
+    """Hold the directory's lock; raises OSError if another process has it."""
     import fcntl
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -108,24 +110,24 @@ def sole_user(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise OSError(
-                f"{folder} is in use by another procurl; wait for it or name another directory"
+                f"{folder} is in use by another procurl; wait for it or choose another directory"
             ) from error
         yield
 
 
 def use_compilation_cache() -> None:
-    """Let JAX keep compiled programs between processes; call it before JAX is imported."""
+    """Let JAX cache compiled programs on disk; call this before JAX is imported."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(root / "procurl" / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 
 def prepare_process(one_thread: bool, threads: int) -> None:
-    """Set what JAX reads when it is imported, and MuJoCo's environments when they are made.
+    """Set the environment variables that JAX and MuJoCo's environments read.
 
     Args:
-        one_thread: on a CPU, which gives the same numbers however many cores there are.
-        threads: that step MuJoCo, unless the user has said how many.
+        one_thread: whether JAX uses one thread, so that numbers on a CPU do not depend on its cores.
+        threads: number that step MuJoCo, unless the user has set PROCURL_THREADS.
     """
     if not os.environ.get(THREADS_VARIABLE):
         os.environ[THREADS_VARIABLE] = str(max(1, threads))
@@ -135,7 +137,7 @@ def prepare_process(one_thread: bool, threads: int) -> None:
 
 
 def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
-    """Write what a batch wants kept, and return the rest of what it says."""
+    """Write the checkpoint and the models of a batch, and return the rest of its progress."""
     place = folder / progress.batch.folder
     if progress.checkpoint is not None:
         slots.keep(progress.step, progress.checkpoint)
@@ -148,7 +150,7 @@ def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
     return progress._replace(checkpoint=None, models=None)
 
 
-def _received(pipe: Connection) -> Any:
+def _receive(pipe: Connection) -> Any:
     try:
         return pipe.recv()
     except (EOFError, ConnectionResetError) as error:
@@ -159,15 +161,15 @@ def _received(pipe: Connection) -> Any:
 
 
 def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
-    """Train what comes through the pipe, one of `count` processes, until this one is stopped."""
+    """Train the batches that come through the pipe until this process, one of `count`, is stopped."""
     stopped = False
 
     def stop(*_: object) -> None:
         nonlocal stopped
         stopped = True
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever drives decides
-    if device == "gpu" and count > 1:  # whoever came first would take most of its memory
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the driver decides
+    if device == "gpu" and count > 1:  # the first would reserve most of its memory
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     prepare_process(one_thread=device == "cpu", threads=cores() // count)
     try:
@@ -183,13 +185,13 @@ def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
             except (ValueError, TypeError, OSError, ImportError) as error:
                 pipe.send(error)
                 return
-            except Exception:  # a fault of ours: where it happened would be lost on the way
+            except Exception:  # a bug: the pipe would lose its traceback
                 pipe.send(RuntimeError(traceback.format_exc()))
                 return
             signal.signal(signal.SIGTERM, before)
     except ImportError as error:
         pipe.send(error)
-    except (EOFError, BrokenPipeError):  # whoever drives is gone
+    except (EOFError, BrokenPipeError):  # the driver is gone
         return
 
 

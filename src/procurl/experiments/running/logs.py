@@ -1,4 +1,4 @@
-"""What runs measure, also for TensorBoard and Weights & Biases; both are off unless asked for."""
+"""Logging evaluations to TensorBoard and Weights & Biases."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,16 @@ from procurl.records.results import Measured, RunId
 
 
 class Log(Protocol):
-    """Where measurements go besides the store."""
+    """Where evaluations go besides the store."""
 
     def add(self, run: RunId, measured: Measured) -> None:
         """Log one evaluation."""
 
     def finish(self, run: RunId) -> None:
-        """Nothing more comes of this run."""
+        """Close the log of a run that has ended."""
 
     def close(self) -> None:
-        """Nothing more comes at all."""
+        """Close the logs of all runs."""
 
 
 def scalars(measured: Measured) -> dict[str, float]:
@@ -42,12 +42,12 @@ def scalars(measured: Measured) -> dict[str, float]:
 def open_logs(
     experiment: Experiment, tensorboard: Path | None, wandb: str | None
 ) -> Iterator[Sequence[Log]]:
-    """The logs that were asked for, closed at the end.
+    """Open the logs and close them at the end.
 
     Args:
-        experiment: what is run.
-        tensorboard: folder for event files.
-        wandb: name of the project.
+        experiment: what is trained.
+        tensorboard: directory for event files; None for none.
+        wandb: name of the project; None for none.
     """
     with ExitStack() as stack:
         logs: list[Log] = []
@@ -61,10 +61,10 @@ def open_logs(
 
 
 class TensorBoardLog:
-    """Event files, a folder per run: `DIR/procurl-val/seed-00000`."""
+    """Event files, in a directory per run: `DIR/procurl-val/seed-00000`."""
 
     def __init__(self, folder: Path) -> None:
-        self._summary = _imported("tensorboard.summary", "--tensorboard", "tensorboard")
+        self._summary = _import("tensorboard.summary", "--tensorboard", "tensorboard")
         self._folder = folder
         self._writers: dict[RunId, Any] = {}
 
@@ -86,10 +86,10 @@ class TensorBoardLog:
 
 
 class WandbLog:
-    """A run of Weights & Biases for each of ours, which goes on where a sweep was cut."""
+    """A run of Weights & Biases for each of ours, continued when a sweep resumes."""
 
     def __init__(self, project: str, experiment: Experiment) -> None:
-        self._wandb = _imported("wandb", "--wandb", "wandb")
+        self._wandb = _import("wandb", "--wandb", "wandb")
         self._project = project
         self._experiment = experiment
         self._runs: dict[RunId, Any] = {}
@@ -120,7 +120,7 @@ class WandbLog:
             self.finish(run)
 
 
-def _imported(module: str, option: str, package: str) -> Any:
+def _import(module: str, option: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Running batches on a Ray cluster, which need not share a file system with whoever drives it."""
+"""Training batches on a Ray cluster, which need not share a file system with the driver."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -12,22 +12,22 @@ from procurl.experiments.running.local import keep_files, prepare_process
 from procurl.experiments.running.slots import Slots
 from procurl.internals.hardware import cores
 
-GPU_SHARE = 0.5  # of a GPU, which is more than a batch keeps busy
-RETRIES = 5  # of a batch that gets no further
-IN_FLIGHT = 4  # batches handed to the cluster per place that it has
-PATIENCE = 1.0  # seconds between looks at the keyboard
+GPU_SHARE = 0.5  # of a GPU per batch, which is enough to keep it busy
+RETRIES = 5  # of a batch that makes no progress
+IN_FLIGHT = 4  # batches submitted per place on the cluster
+PATIENCE = 1.0  # seconds to wait for progress before Ctrl-C is noticed
 
 
 class RayBackend:
-    """A cluster to train on; a local one is started where none is named or running.
+    """A Ray cluster; see `Backend`. Without an address, a local one is started.
 
     Args:
-        address: as `ray.init` takes it.
-        use_gpus: whether what trains can make use of them.
+        address: as for `ray.init`.
+        use_gpus: whether the engine can use GPUs.
     """
 
     def __init__(self, address: str | None = None, use_gpus: bool = True) -> None:
-        # Ray announces a change of what tasks without a GPU see; ours never ask for one then.
+        # Silences Ray's warning about the devices that tasks without a GPU will see.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
             ray: Any = import_module("ray")
@@ -42,7 +42,7 @@ class RayBackend:
         except (ConnectionError, ValueError) as error:
             raise OSError(f"no Ray cluster could be reached at {address!r}: {error}") from error
         self.resources: dict[str, float] = ray.cluster_resources()
-        # Where there are any GPUs, all batches train on them.
+        # If there are GPUs, all batches train on them.
         self.device = "gpu" if use_gpus and self.resources.get("GPU", 0) > 0 else "cpu"
 
     def __enter__(self) -> Self:
@@ -58,16 +58,16 @@ class RayBackend:
         batches: Sequence[RunBatch],
         report: Callable[[Progress], None],
     ) -> None:
-        """Train every batch, telling `report` what each has to say; raises what went wrong.
+        """Train every batch; see `Backend`.
 
-        Checkpoints are sent here and written here. A batch whose node is lost goes on elsewhere
-        from the last checkpoint that arrived.
+        Nodes send their checkpoints, and the driver writes them. A batch whose node is lost goes on
+        elsewhere from the last checkpoint that arrived.
         """
         gpu = self.device == "gpu"
         places = self.resources.get("GPU", 0) / GPU_SHARE if gpu else self.resources.get("CPU", 1)
         waiting = list(batches)
         threads = int(self.resources.get("CPU", 1) // max(1, places))
-        tasks = _Tasks(self._ray, folder, job, gpu, threads, report)
+        tasks = _RayTasks(self._ray, folder, job, gpu, threads, report)
         while waiting or tasks.running:
             while waiting and len(tasks.running) < max(1, IN_FLIGHT * places):
                 tasks.submit(waiting.pop(0))
@@ -76,8 +76,8 @@ class RayBackend:
                 tasks.receive(stream)
 
 
-class _Tasks:
-    """Batches that the cluster is busy with."""
+class _RayTasks:
+    """The batches that the cluster is training."""
 
     def __init__(
         self,
@@ -94,19 +94,19 @@ class _Tasks:
         self._job, self._place = ray.put(job), (gpu, threads)
         self._slots: dict[RunBatch, Slots] = {}
         self._losses: dict[RunBatch, int] = {}  # in a row, without a new checkpoint
-        self.running: dict[Any, RunBatch] = {}  # by the stream of what it says
+        self.running: dict[Any, RunBatch] = {}  # by its stream of progress
 
     def submit(self, batch: RunBatch) -> None:
-        """Hand a batch to the cluster, with the newest checkpoint that is here."""
+        """Submit a batch to the cluster, with its newest checkpoint."""
         damaged: list[str] = []
         slots = self._slots.setdefault(batch, Slots(self._folder / batch.folder))
         checkpoint = slots.newest(damaged.append)
         for message in damaged:
-            self._say(batch, message)
+            self._report_message(batch, message)
         self.running[self._remote.remote(self._job, batch, checkpoint, *self._place)] = batch
 
     def receive(self, stream: Any) -> None:
-        """Take in the next thing that a batch says, or its end."""
+        """Receive the next progress of a batch, or its end."""
         batch, errors = self.running[stream], self._ray.exceptions
         try:
             progress = self._ray.get(next(stream))
@@ -123,25 +123,25 @@ class _Tasks:
             self._report(keep_files(self._folder, self._slots[batch], progress))
 
     def _lost(self, batch: RunBatch, error: Exception) -> None:
-        """Try again, unless it has been lost too often."""
+        """Submit a lost batch again, unless it has been lost too often."""
         reason = str(error).strip().partition("\n")[0]
         self._losses[batch] = self._losses.get(batch, 0) + 1
         if self._losses[batch] > RETRIES:
             raise OSError(
-                f"{batch.folder} was lost {self._losses[batch]} times in a row without getting "
-                f"further, the last time with: {reason}"
+                f"{batch.folder} was lost {self._losses[batch]} times in a row without progress, "
+                f"the last time with: {reason}"
             ) from error
-        self._say(batch, f"{batch.folder}: {reason} It is tried again")
+        self._report_message(batch, f"{batch.folder}: {reason} Trying again")
         self.submit(batch)
 
-    def _say(self, batch: RunBatch, message: str) -> None:
+    def _report_message(self, batch: RunBatch, message: str) -> None:
         self._report(Progress(batch, 0, 0.0, None, message))
 
 
 def _train(
     job: Job, batch: RunBatch, checkpoint: bytes | None, gpu: bool, threads: int
 ) -> Iterator[Progress]:
-    """What a node of the cluster does."""
+    """Train a batch on a node of the cluster."""
     if gpu:
         os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", str(0.9 * GPU_SHARE))
     prepare_process(one_thread=not gpu, threads=threads)
@@ -149,7 +149,7 @@ def _train(
 
 
 def _cause(error: Any) -> Exception:
-    """The error of ours that a task ended with, or what Ray made of it."""
+    """The error that a task raised if it is one that users see, otherwise Ray's account of it."""
     cause = error.cause
     kinds = (ValueError, TypeError, OSError, ImportError)
     return cause if isinstance(cause, kinds) else RuntimeError(str(error))

@@ -1,4 +1,4 @@
-"""Checkpoints of a batch on disk: two files that take turns, so that one is always whole."""
+"""Checkpoints of a batch on disk: two files that take turns, so that one is always complete."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,19 +11,19 @@ STEP = "step"  # in the archive's JSON, by which the newer one is known
 
 
 class Slots:
-    """The two files in a folder, which is made with the first of them.
+    """The two files in a folder, which is created with the first of them.
 
     Their contents are archives (`procurl.internals.archive`) with a `step`.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._steps: dict[Path, int] | None = None  # −1 where there is none or a damaged one
+        self._steps: dict[Path, int] | None = None  # −1 if the file is missing or damaged
 
     def newest(self, warn: Callable[[str], None]) -> bytes | None:
-        """The newest whole checkpoint, None if there is none.
+        """The newest complete checkpoint; None if there is none.
 
-        A damaged one is reported through `warn`, and the one before it counts.
+        A damaged file is reported through `warn` and ignored.
         """
         for left_over in self._folder.glob(".checkpoint-*"):  # of a process that was killed
             left_over.unlink()
@@ -37,11 +37,11 @@ class Slots:
                 self._steps[path] = int(unpack_archive(content, path)[0][STEP])
                 found[path] = content
             except ValueError as error:
-                warn(f"{error}; it is left out")
+                warn(f"{error}; it is ignored")
         return found[max(found, key=self._steps.__getitem__)] if found else None
 
     def keep(self, step: int, content: bytes) -> None:
-        """Write a checkpoint over the older one."""
+        """Write a checkpoint in place of the older one."""
         if self._steps is None:
             self.newest(warn=lambda _: None)
         assert self._steps is not None
@@ -51,7 +51,7 @@ class Slots:
         self._steps[older] = step
 
     def drop_older(self) -> None:
-        """Remove all but the newest, once there is nothing more to come."""
+        """Remove all but the newest checkpoint of a batch that has finished."""
         if self._steps is None:
             self.newest(warn=lambda _: None)
         assert self._steps is not None
