@@ -8,7 +8,7 @@ import pytest
 from procurl import strategy_names
 from procurl.cli import main
 from procurl.cli import program as cli
-from procurl.cli.training import whole
+from procurl.cli.training import integer
 from procurl.envs import environment_names, make_array_env, make_pool
 from procurl.envs.karel.pool import KINDS
 
@@ -131,11 +131,11 @@ def test_a_bad_command_line_is_one_sentence_with_the_nearest_name(arguments, mes
 
 @pytest.mark.parametrize("text", ["1000000", "1_000_000", "1e6", "1E+6", "1000000.0"])
 def test_whole_numbers_may_be_written_in_several_ways(text):
-    assert whole(text) == 1_000_000
+    assert integer(text) == 1_000_000
 
 
 def test_large_whole_numbers_keep_every_digit():
-    assert whole(str(2**62 + 1)) == 2**62 + 1
+    assert integer(str(2**62 + 1)) == 2**62 + 1
 
 
 def test_every_kind_of_pool_is_told(capsys):

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from procurl.cli.training import add_measuring, needs, require_directory, whole
+from procurl.cli.training import add_evaluation_options, integer, require_directory, require_extra
 
 
 def add_paper_command(commands: Any) -> None:
@@ -19,15 +19,15 @@ def add_paper_command(commands: Any) -> None:
     )
     add = paper.add_argument
     add("names", nargs="*", metavar="NAME", help="name of a table or figure, or `all`")
-    add("--seeds", type=whole, metavar="N", help="runs per strategy (default: as in the paper)")
-    add("--steps", type=whole, metavar="N", help="training steps (default: as in the paper)")
+    add("--seeds", type=integer, metavar="N", help="runs per strategy (default: as in the paper)")
+    add("--steps", type=integer, metavar="N", help="training steps (default: as in the paper)")
     add(
         "--strategies",
         nargs="+",
         metavar="S",
         help="train only these of the strategies that NAME needs (default: all)",
     )
-    add("--n-envs", type=whole, default=1, metavar="N", help="environments per run (default: 1)")
+    add("--n-envs", type=integer, default=1, metavar="N", help="environments per run (default: 1)")
     add(
         "--out",
         type=Path,
@@ -52,7 +52,7 @@ def add_paper_command(commands: Any) -> None:
         metavar="DIR",
         help="only add these directories of records to those in --out",
     )
-    add_measuring(add)
+    add_evaluation_options(add)
     add(
         "--engine",
         default="jax",
@@ -81,7 +81,7 @@ def _paper(parsed: argparse.Namespace) -> int:
     if not parsed.names and not parsed.from_records:
         print(list_entries(parsed.seeds))
         return 0
-    needs("report", "matplotlib", "PIL")
+    require_extra("report", "matplotlib", "PIL")
     from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
 
     options = PaperOptions(

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from procurl import __version__
 from procurl.cli.paper import add_paper_command
-from procurl.cli.training import add_training_commands, needs, whole
+from procurl.cli.training import add_training_commands, integer, require_extra
 from procurl.internals.checks import suggest
 from procurl.internals.settings import listed_settings
 from procurl.strategies import make_strategy, strategy_names
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     parsed.command_line = shlex.join(["procurl", *arguments])
     try:
-        with _stopped_gently():
+        with _sigterm_as_interrupt():
             status: int = parsed.run(parsed)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
@@ -36,17 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nstopped; run the same command to resume", file=sys.stderr)
         return INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"procurl {parsed.command}: {error}{_way_out(error)}", file=sys.stderr)
+        print(f"procurl {parsed.command}: {error}{_remedy(error)}", file=sys.stderr)
         return 2
     return status
 
 
 @contextmanager
-def _stopped_gently() -> Iterator[None]:
+def _sigterm_as_interrupt() -> Iterator[None]:
     """Treat SIGTERM, sent by `kill` or at shutdown, like Ctrl-C."""
-    if (
-        threading.current_thread() is not threading.main_thread()
-    ):  # only the main thread receives signals
+    # Only the main thread receives signals.
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -56,7 +55,7 @@ def _stopped_gently() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _way_out(error: Exception) -> str:
+def _remedy(error: Exception) -> str:
     """A remedy if the disk is full, otherwise an empty string."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return ". Free some space and run the same command to resume from the last checkpoint"
@@ -127,14 +126,16 @@ def _parser() -> argparse.ArgumentParser:
         description="Write a pool of tasks for an environment to a file that --pool reads.",
     )
     pool.add_argument("env", metavar="ENV", help="environment name, see `procurl envs`")
-    pool.add_argument("--size", type=whole, help="number of tasks (default: as in the paper)")
+    pool.add_argument("--size", type=integer, help="number of tasks (default: as in the paper)")
     pool.add_argument(
         "--kind",
         default="uniform",
         help="uniform, test, hard (PointMass and Karel) or hard-test (Karel) (default: "
         "%(default)s)",
     )
-    pool.add_argument("--seed", type=whole, help="random seed (default: that of the built-in pool)")
+    pool.add_argument(
+        "--seed", type=integer, help="random seed (default: that of the built-in pool)"
+    )
     pool.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file")
     pool.set_defaults(run=_pool)
 
@@ -152,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _report(parsed: argparse.Namespace) -> int:
-    needs("report", "matplotlib", "PIL")
+    require_extra("report", "matplotlib", "PIL")
     from procurl.experiments.report.page import write_report
 
     print(f"report: {write_report(parsed.folder)}")

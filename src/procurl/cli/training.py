@@ -57,9 +57,9 @@ def add_training_commands(commands: Any) -> None:
 def _add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `compare` and `train` share."""
     add = parser.add_argument
-    add("--seeds", type=whole, default=8, metavar="N", help="runs per strategy (default: 8)")
-    add("--steps", type=whole, metavar="N", help="training steps (default: as in the paper)")
-    add("--n-envs", type=whole, default=1, metavar="N", help="environments per run (default: 1)")
+    add("--seeds", type=integer, default=8, metavar="N", help="runs per strategy (default: 8)")
+    add("--steps", type=integer, metavar="N", help="training steps (default: as in the paper)")
+    add("--n-envs", type=integer, default=1, metavar="N", help="environments per run (default: 1)")
     add(
         "--engine",
         default="jax",
@@ -93,28 +93,28 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="address of the Ray cluster that includes this machine: auto, or HOST:PORT (default: "
         "$RAY_ADDRESS, or a new cluster on this machine)",
     )
-    add_measuring(add)
+    add_evaluation_options(add)
     add("--tensorboard", type=Path, metavar="DIR", help="also log to TensorBoard files in DIR")
     add("--wandb", metavar="PROJECT", help="also log to this Weights & Biases project")
 
 
-def add_measuring(add: Callable[..., Any]) -> None:
+def add_evaluation_options(add: Callable[..., Any]) -> None:
     """Add the options for evaluations and for the number of processes."""
     add(
         "--eval-every",
-        type=whole,
+        type=integer,
         metavar="N",
         help="training steps between evaluations (default: as in the paper)",
     )
     add(
         "--eval-episodes",
-        type=whole,
+        type=integer,
         metavar="N",
         help="episodes per task in an evaluation (default: as in the paper)",
     )
     add(
         "--workers",
-        type=whole,
+        type=integer,
         metavar="N",
         help="training processes, which share the cores or the GPU of this machine (default: one "
         "per core, or one on a GPU)",
@@ -123,10 +123,10 @@ def add_measuring(add: Callable[..., Any]) -> None:
 
 def _compare(parsed: argparse.Namespace) -> int:
     if parsed.engine in ("jax", "host"):
-        needs("jax", "jax", "flax", "optax")
+        require_extra("jax", "jax", "flax", "optax")
     if parsed.engine == "sb3":
-        needs("sb3", "stable_baselines3", "gymnasium")
-    needs("report", "matplotlib", "PIL")
+        require_extra("sb3", "stable_baselines3", "gymnasium")
+    require_extra("report", "matplotlib", "PIL")
     from procurl.experiments.comparison import compare, render
     from procurl.experiments.request import (
         ComparisonRequest,
@@ -158,13 +158,13 @@ def _compare(parsed: argparse.Namespace) -> int:
     if train:
         print(f"models: {out / 'runs'}/…/models, for procurl.load_policy")
         if parsed.render is not None:
-            with _logged("procurl.envs.rendering.playback"):
+            with _log_to_stderr("procurl.envs.rendering.playback"):
                 render(out, parsed.render)
             print(f"animation: {parsed.render}")
     return 0
 
 
-def whole(text: str) -> int:
+def integer(text: str) -> int:
     """Parse an integer, which may be written like 1e6 or 1_000_000."""
     try:
         return int(text)
@@ -203,7 +203,7 @@ def _require_picture(path: Path) -> None:
 
 
 @contextmanager
-def _logged(module: str) -> Iterator[None]:
+def _log_to_stderr(module: str) -> Iterator[None]:
     """Print what a module logs to standard error."""
     log, handler = logging.getLogger(module), logging.StreamHandler()
     level = log.level
@@ -216,7 +216,7 @@ def _logged(module: str) -> Iterator[None]:
         log.setLevel(level)
 
 
-def needs(extra: str, *packages: str) -> None:
+def require_extra(extra: str, *packages: str) -> None:
     """Raise ImportError, naming the extra to install, if one of its packages is missing."""
     for package in packages:
         if find_spec(package) is None:

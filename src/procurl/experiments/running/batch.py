@@ -142,7 +142,7 @@ def _unpack(content: bytes, batch: RunBatch, identity: dict[str, Any]) -> Checkp
     written = {**meta["identity"], "experiment": {**ADDED_FIELDS, **meta["identity"]["experiment"]}}
     if written != json.loads(json.dumps(identity)):
         raise ValueError(
-            f"{batch.folder}: the checkpoint belongs to runs with other settings or on another kind "
-            "of device. Choose another directory with --out"
+            f"{batch.folder}: the checkpoint belongs to runs with other settings or on another "
+            "kind of device. Choose another directory with --out"
         )
     return Checkpoint(meta["trainer"], arrays)

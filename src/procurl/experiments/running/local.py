@@ -126,7 +126,7 @@ def prepare_process(one_thread: bool, threads: int) -> None:
     """Set the environment variables that JAX and MuJoCo's environments read.
 
     Args:
-        one_thread: whether JAX uses one thread, so that numbers on a CPU do not depend on its cores.
+        one_thread: limit JAX to one thread, so that CPU results do not depend on the cores.
         threads: number that step MuJoCo, unless the user has set PROCURL_THREADS.
     """
     if not os.environ.get(THREADS_VARIABLE):
@@ -161,7 +161,7 @@ def _receive(pipe: Connection) -> Any:
 
 
 def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
-    """Train the batches that come through the pipe until this process, one of `count`, is stopped."""
+    """Train batches from the pipe in this process, one of `count`, until it is stopped."""
     stopped = False
 
     def stop(*_: object) -> None:
