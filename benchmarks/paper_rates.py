@@ -45,7 +45,7 @@ def make_runs(env: str, strategy: str, **settings: Any) -> Any:
     """Runs with the paper's strategy and the given settings."""
     from procurl.envs import make_array_env, make_pool
     from procurl.experiments.engines.registry import has_host_form
-    from procurl.experiments.paper.entries import SWEEPS
+    from procurl.experiments.paper.sweeps import SWEEPS
     from procurl.experiments.presets import paper_ppo_settings, paper_strategy
     from procurl.ppo.runs import Runs
 

@@ -17,6 +17,7 @@ from procurl.experiments.analysis.statistics import (
     iqm,
     iqm_interval,
     mean_interval,
+    mean_over_runs,
     probability_of_improvement,
     smooth,
     standard_error,
@@ -53,6 +54,11 @@ class TestMean:
         assert math.isnan(nobody.mean)
         assert nobody.runs == 0
         assert str(nobody) == "–"
+
+    def test_means_over_runs_are_those_of_the_intervals(self):
+        values = np.array([[0.1, NAN, NAN], [0.2, 0.4, NAN], [0.6, 0.7, NAN]])
+        expected = [mean_interval(column).mean for column in values.T]
+        np.testing.assert_array_equal(mean_over_runs(values), expected)
 
     def test_an_infinite_value_is_refused(self):
         with pytest.raises(ValueError, match="must not be infinite"):

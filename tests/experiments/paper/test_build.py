@@ -15,16 +15,10 @@ from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import compact
 from procurl.experiments.paper import run_pages, training
 from procurl.experiments.paper.build import PaperOptions, list_entries, run
-from procurl.experiments.paper.entries import (
-    ENTRIES,
-    HARD,
-    KAREL,
-    POINT_MASS,
-    entries_named,
-    needed,
-)
-from procurl.experiments.paper.run_pages import _cost_table, curves_page
+from procurl.experiments.paper.entries import ENTRIES, entries_named, needed
+from procurl.experiments.paper.run_pages import cost_table, curves_page
 from procurl.experiments.paper.run_time import RATES, duration, estimate, teacher_steps
+from procurl.experiments.paper.sweeps import HARD, KAREL, POINT_MASS
 from procurl.experiments.presets import paper_strategy
 from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
 from procurl.ppo.learning.settings import PPOSettings
@@ -265,7 +259,7 @@ class TestFromRecords:
             compact(dataclasses.replace(synthetic_results([name], 2), facts={"width": width}))
             for name, width in (("iid", 2), ("procurl-val", 4))
         ]
-        table = _cost_table(join_records(parts), 1_000_000)
+        table = cost_table(join_records(parts), 1_000_000)
         seconds = {row[0]: row[3] for row in table.rows}
         assert (seconds["iid"], seconds["procurl-val"]) == ("10", "5")
 
@@ -276,14 +270,14 @@ class TestTraining:
         """What is asked of the runner, which answers with synthetic results."""
         asked = []
 
-        def trained(sweep, contenders, out, options):
+        def train_sweep(sweep, contenders, out, options):
             asked.append((sweep, contenders, options))
             steps = options.training.steps or sweep.steps
             return synthetic_results(
                 contenders, options.seeds or 2, sweep.env, steps, 25_000, sweep.kind, sweep.tested
             )
 
-        monkeypatch.setattr(training, "trained", trained)
+        monkeypatch.setattr(training, "train_sweep", train_sweep)
         return asked
 
     def test_a_sweep_is_trained_once_for_all_entries(self, asked, tmp_path):

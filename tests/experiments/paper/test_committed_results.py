@@ -29,11 +29,16 @@ def records():
     return {name: read_records(RECORDS / name) for name in record_names(RECORDS)}
 
 
+@pytest.fixture(scope="module")
+def verdicts(records):
+    return check_claims(records)
+
+
 @pytest.mark.parametrize("name", CLAIMS)
-def test_the_paper_claims(name, records):
-    checked = check_claims(records)[name]
-    assert checked is not None, "its runs are not recorded"
-    assert checked.holds is (name not in FALLEN), checked.evidence
+def test_the_paper_claims(name, verdicts):
+    verdict = verdicts[name]
+    assert verdict is not None, "its runs are not recorded"
+    assert verdict.holds is (name not in FALLEN), verdict.evidence
 
 
 @pytest.mark.parametrize("name", sorted(FALLEN))

@@ -9,7 +9,8 @@ from procurl.experiments.compact_records.files import read_records, write_record
 from procurl.experiments.compact_records.record import Part, compact
 from procurl.experiments.paper import training
 from procurl.experiments.paper.build import run
-from procurl.experiments.paper.entries import POINT_MASS, entries_named
+from procurl.experiments.paper.entries import entries_named
+from procurl.experiments.paper.sweeps import POINT_MASS
 from procurl.experiments.paper.training import PaperOptions, train_missing
 from procurl.experiments.presets import paper_ppo_settings
 from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
@@ -49,7 +50,7 @@ def asked(monkeypatch):
     """The contenders that the runner is asked for; it answers with all that it has ever trained."""
     asked, held = [], {}
 
-    def trained(sweep, contenders, out, options):
+    def train_sweep(sweep, contenders, out, options):
         asked.append(contenders)
         held.update(dict.fromkeys(contenders))
         results = synthetic_results(
@@ -59,7 +60,7 @@ def asked(monkeypatch):
             results, facts={"machine": {"processor": "here"}, "device": "cpu"}
         )
 
-    monkeypatch.setattr(training, "trained", trained)
+    monkeypatch.setattr(training, "train_sweep", train_sweep)
     return asked
 
 
@@ -178,7 +179,7 @@ def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypat
 
 def test_settings_of_ppo_that_a_sweep_names_are_its_own():
     sweep = dataclasses.replace(POINT_MASS, ppo=("gamma=0.9",))
-    told = training._experiment(sweep, PaperOptions(), "jax")
+    told = training.sweep_settings(sweep, PaperOptions(), "jax")
     assert told["PPO's gamma"] == 0.9
     assert told["PPO's gae_lambda"] == 0.95
     assert told["test_hash"] is not None
@@ -197,7 +198,9 @@ def test_the_host_engine_is_for_the_sweeps_that_it_can_train():
     names = [CURVES, "curves-antgoal", "engines-pointmass-s"]
     wanted = training.needed(entries_named(names))
     engines = {
-        sweep.name: training._engine(sweep, PaperOptions(training=TrainingOptions(engine="host")))
+        sweep.name: training.sweep_engine(
+            sweep, PaperOptions(training=TrainingOptions(engine="host"))
+        )
         for sweep in wanted
         if sweep.name != "pointmass-s"
     }
@@ -222,8 +225,8 @@ def test_the_engine_of_mujoco_is_that_of_the_device(monkeypatch, gpu, backend, h
         known = compact(synthetic_results(("iid",), 1, "pointmass-d", STEPS, test=False))
         known = dataclasses.replace(known, results=dataclasses.replace(known.results, engine=held))
     options = PaperOptions(execution=ExecutionOptions(backend=backend))
-    assert training._engine(sweep, options, known) == engine
-    assert training._engine(POINT_MASS, options) == "jax"
+    assert training.sweep_engine(sweep, options, known) == engine
+    assert training.sweep_engine(POINT_MASS, options) == "jax"
 
 
 @pytest.mark.parametrize("held", ["jax", "host"])
@@ -238,6 +241,6 @@ def test_records_of_mujoco_are_done_work_on_any_device(monkeypatch, tmp_path, he
     known = dataclasses.replace(known, results=results)
     monkeypatch.setattr(training, "_records_of", lambda *_: known)
     two = PaperOptions(seeds=2, strategies=["iid"])
-    assert training._missing(sweep, ["iid"], tmp_path, two) == []
+    assert training.missing_contenders(sweep, ["iid"], tmp_path, two) == []
     with pytest.raises(ValueError, match=f"engine is '{held}', not"):
-        training._missing(sweep, ["iid"], tmp_path, two._replace(seeds=3))
+        training.missing_contenders(sweep, ["iid"], tmp_path, two._replace(seeds=3))

@@ -1,6 +1,7 @@
 """The report as text: what it says, what it keeps small, and what it never lets through."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import math
@@ -10,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from procurl.envs.point_mass.dynamics import PointMass
 from procurl.experiments.analysis.figures import COLORS
 from procurl.experiments.compact_records.files import write_records
 from procurl.experiments.compact_records.record import compact
 from procurl.experiments.report import explorer_data
-from procurl.experiments.report import task_pictures as pictures_module
 from procurl.experiments.report.encoding import MISSING, column, packed, script_json
 from procurl.experiments.report.explorer_data import CELLS, explorer_payload, select_runs
 from procurl.experiments.report.page import report_html, write_report
@@ -322,12 +323,13 @@ def test_pictures_are_small_files_of_the_environments_own_drawing():
 def test_where_nothing_can_be_drawn_the_page_shows_numbers_and_says_why(monkeypatch):
     assert task_pictures("my own", SEVEN, [0]) == Pictures({})
     other = task_pictures("pointmass-s", SEVEN, [0])
-    assert other == Pictures({}, "task 0 is no task of this environment: [0.0, 1.0]")
+    assert other == Pictures({}, "task 0 is not a task of this environment: [0.0, 1.0]")
 
     def fail(*_):
         raise RuntimeError("no screen <here>")
 
-    monkeypatch.setattr(pictures_module, "_drawing", fail)
+    monkeypatch.setattr(PointMass, "draw", fail)
+    monkeypatch.setattr(explorer_data, "task_pictures", task_pictures)
     assert task_pictures("pointmass-s", report_results().pool, [0]).missing == "no screen <here>"
     assert data_of(report_html(report_results()))["explorer"]["missing"] == "no screen <here>"
 
@@ -383,8 +385,14 @@ def test_a_directory_without_evaluations_is_refused_and_left_alone(tmp_path):
 
 @pytest.mark.soak
 def test_ten_thousand_runs_give_a_page_of_reasonable_size():
-    labels = [f"procurl-val:beta={i}" for i in range(500)]
-    results = report_results(labels, seeds=20, evaluations=40, picks=120)
+    one = report_results(["procurl-val"], seeds=20, evaluations=40, picks=120)
+    runs = [run._replace(setting=f"beta={i}") for i in range(500) for run in one.runs]
+    results = dataclasses.replace(
+        one,
+        runs=runs,
+        evaluations={run: one.evaluations[one.runs[run.seed]] for run in runs},
+        detail=lambda run: one.detail(one.runs[run.seed]),
+    )
     page = report_html(results)
     assert len(page) < 8_000_000
     assert "the first 24 of 500 strategies" in words(page)

@@ -32,6 +32,7 @@ __all__ = [
     "iqm",
     "iqm_interval",
     "mean_interval",
+    "mean_over_runs",
     "probability_of_improvement",
     "smooth",
     "standard_error",
@@ -105,6 +106,14 @@ def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval
         return Interval(float(sample[0]) if n else math.nan, math.nan, n)
     t = stdtrit(n - 1, (1 + confidence) / 2)
     return Interval(float(sample.mean()), float(t * _standard_error(sample)), n)
+
+
+def mean_over_runs(values: ArrayLike) -> Floats:
+    """[k] means over runs of values [r, k], NaN where no run has one."""
+    columns = np.asarray(values, dtype=np.float64).T
+    return np.array(
+        [column.mean() if column.size else np.nan for column in map(_measured, columns)]
+    )
 
 
 def difference_interval(

@@ -24,7 +24,7 @@ from procurl.experiments.paper.run_time import duration, estimate
 from procurl.experiments.paper.training import (
     RECORDS,
     PaperOptions,
-    command,
+    command_line,
     commands_of,
     train_missing,
 )
@@ -80,7 +80,7 @@ def run(
     for folder in from_records:
         record_names(folder)  # raises where there is none
     if not from_records:
-        train_missing(chosen, out, given, command(names, given))
+        train_missing(chosen, out, given, command_line(names, given))
     records = from_records or (out / RECORDS,)
     known = read_joined_records(records, [sweep.name for sweep in needed(chosen)])
     lines = []

@@ -102,7 +102,7 @@ def metrics_page(runs: RecordsBySweep, out: Path) -> Page:
     results, curves = recorded.results, recorded.curves
     rows = plain_rows(METRICS_ROWS)
     by_step = _by_step(curves, rows, "metrics", results.env, QUARTERS)
-    cost = _cost_table(recorded, max(by_step))
+    cost = cost_table(recorded, max(by_step))
     panels = {f"at {step_label(step)}": pairs for step, pairs in by_step.items()}
     draw_intervals(panels, out / "metrics", RETURN)
     picture = _picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
@@ -260,7 +260,7 @@ def _by_step(
     return {step: compare_rows(curves, rows, table, env, step) for step in shown}
 
 
-def _cost_table(recorded: CompactRecords, step: int) -> Table:
+def cost_table(recorded: CompactRecords, step: int) -> Table:
     """Environment steps and time at a step; ours is the time of a batch shared by its runs."""
     env, curves = recorded.results.env, recorded.curves
     head = (

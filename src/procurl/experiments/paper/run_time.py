@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from procurl.envs.registry import make_host_env, make_pool
-from procurl.experiments.paper.entries import Sweep
 from procurl.experiments.paper.published import published_number
+from procurl.experiments.paper.sweeps import Sweep
 from procurl.experiments.presets import paper_strategy
 from procurl.internals.hardware import cores as usable_cores
 from procurl.internals.settings import flat_settings

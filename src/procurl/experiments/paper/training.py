@@ -20,7 +20,8 @@ from procurl.experiments.engines.registry import (
     host_environments,
     resolve_engine,
 )
-from procurl.experiments.paper.entries import Entry, Sweep, needed
+from procurl.experiments.paper.entries import Entry, needed
+from procurl.experiments.paper.sweeps import Sweep
 from procurl.experiments.presets import paper_ppo_settings
 from procurl.experiments.request import (
     ComparisonRequest,
@@ -70,8 +71,8 @@ class PaperOptions(NamedTuple):
         self.execution.check()
 
 
-def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, told: str) -> None:
-    """Train what the entries need and no record holds yet, and record it as made by `told`.
+def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, command: str) -> None:
+    """Train what the entries need and no record holds yet, and record `command` with it.
 
     Contenders that were recorded before stay as they are, unless they had to be trained again for
     more seeds. ValueError where the records are of another experiment, or an option is of no use,
@@ -88,7 +89,7 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, to
     missing = {
         sweep: names
         for sweep, contenders in wanted.items()
-        if (names := _missing(sweep, contenders, out, options))
+        if (names := missing_contenders(sweep, contenders, out, options))
     }
     for sweep in missing:
         _require_environment(sweep.env)
@@ -96,13 +97,13 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, to
     for sweep, names in missing.items():
         _request(sweep, names, out, options).check()
     for sweep, names in missing.items():
-        results = trained(sweep, names, out, options)
-        results = replace(results, facts={**results.facts, "command": told})
-        joined = _joined(_records_of(sweep, out), compact(results), names, wanted[sweep])
+        results = train_sweep(sweep, names, out, options)
+        results = replace(results, facts={**results.facts, "command": command})
+        joined = _join(_records_of(sweep, out), compact(results), names, wanted[sweep])
         write_records(joined, out / RECORDS / sweep.name)
 
 
-def trained(sweep: Sweep, contenders: list[str], out: Path, options: PaperOptions) -> Results:
+def train_sweep(sweep: Sweep, contenders: list[str], out: Path, options: PaperOptions) -> Results:
     """The results of a sweep, once these contenders are trained."""
     from procurl.experiments.comparison import compare
     from procurl.records.store import read_store
@@ -133,7 +134,7 @@ def _request(
         training=replace(
             options.training,
             steps=options.training.steps or sweep.steps,
-            engine=_engine(sweep, options, _records_of(sweep, out)),
+            engine=sweep_engine(sweep, options, _records_of(sweep, out)),
             ppo=sweep.ppo,
         ),
         evaluation=options.evaluation,
@@ -142,7 +143,7 @@ def _request(
     )
 
 
-def _missing(
+def missing_contenders(
     sweep: Sweep, contenders: Sequence[str], out: Path, options: PaperOptions
 ) -> list[str]:
     """The contenders that are asked for and not recorded with all their seeds."""
@@ -157,7 +158,7 @@ def _missing(
         return chosen
     seeds = set(range(options.seeds or sweep.paper_seeds))
     missing = [name for name in chosen if not seeds <= known.finished(name)]
-    wanted = _experiment(sweep, options, _engine(sweep, options, known))
+    wanted = sweep_settings(sweep, options, sweep_engine(sweep, options, known))
     if not missing and options.training.engine == "jax":
         del wanted["engine"]  # nothing is to be trained, so either form of our PPO will do
     if differ := differences(settings_of(known), wanted):
@@ -168,7 +169,7 @@ def _missing(
     return missing
 
 
-def _joined(
+def _join(
     known: CompactRecords | None, fresh: CompactRecords, names: Sequence[str], order: Sequence[str]
 ) -> CompactRecords:
     """What was recorded before with what was trained now.
@@ -191,7 +192,7 @@ def _records_of(sweep: Sweep, out: Path) -> CompactRecords | None:
     return read_records(folder) if has_records(folder) else None
 
 
-def _experiment(sweep: Sweep, options: PaperOptions, engine: str) -> dict[str, Any]:
+def sweep_settings(sweep: Sweep, options: PaperOptions, engine: str) -> dict[str, Any]:
     """What all runs of a sweep have in common, as they would be trained now."""
     env = sweep.env
     return shared_settings(
@@ -208,7 +209,7 @@ def _experiment(sweep: Sweep, options: PaperOptions, engine: str) -> dict[str, A
     )
 
 
-def _engine(sweep: Sweep, options: PaperOptions, known: CompactRecords | None = None) -> str:
+def sweep_engine(sweep: Sweep, options: PaperOptions, known: CompactRecords | None = None) -> str:
     """The engine that trains a sweep.
 
     Only this machine's device is known beforehand. On a cluster, the engine of earlier records of
@@ -267,7 +268,7 @@ def commands_of(entry: Entry, runs: Mapping[str, CompactRecords]) -> list[str]:
     return list(dict.fromkeys(part.facts["command"] for part in parts if "command" in part.facts))
 
 
-def command(names: Sequence[str], options: PaperOptions) -> str:
+def command_line(names: Sequence[str], options: PaperOptions) -> str:
     """The command that asks for this, without the names of files."""
     words = ["procurl paper", *names]
     words += [f"--seeds {options.seeds}"] if options.seeds else []

@@ -7,7 +7,7 @@ import numpy as np
 
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import COLORS, LineStyle, line_styles
-from procurl.experiments.analysis.statistics import Floats, mean_interval
+from procurl.experiments.analysis.statistics import mean_interval, mean_over_runs
 from procurl.experiments.report.encoding import column, rounded
 from procurl.records.results import Results
 
@@ -43,7 +43,7 @@ def cost_payload(results: Results, curves: Sequence[Curve]) -> list[dict[str, An
             "label": curve.label,
             "train": round(float(np.mean(train[curve.label]))),
             "teacher": round(float(np.mean(total[curve.label]) - np.mean(train[curve.label]))),
-            "seconds": rounded(_means(curve.seconds)[-1]),
+            "seconds": rounded(mean_over_runs(curve.seconds)[-1]),
         }
         for curve in curves
     ]
@@ -69,8 +69,8 @@ def _payload(curve: Curve, line: LineStyle, single: int) -> dict[str, Any]:
         "color": COLORS.index(line.color),
         "dash": _dashes(line.dash),
         "steps": curve.steps.tolist(),
-        "env": column(_means(curve.env_steps)),
-        "seconds": column(_means(curve.seconds)),
+        "env": column(mean_over_runs(curve.env_steps)),
+        "seconds": column(mean_over_runs(curve.seconds)),
         "mean": column([interval.mean for interval in intervals]),
         "half": column([interval.half_width for interval in intervals]),
         "counts": [interval.runs for interval in intervals],
@@ -81,8 +81,3 @@ def _payload(curve: Curve, line: LineStyle, single: int) -> dict[str, Any]:
 def _dashes(dash: Any) -> str:
     """Matplotlib's dashes, counted in widths of the line, as those of an SVG line 2 pixels wide."""
     return "" if isinstance(dash, str) else " ".join(f"{2 * length:g}" for length in dash[1])
-
-
-def _means(values: Floats) -> Floats:
-    """[k] means over runs of what was measured."""
-    return np.array([mean_interval(at).mean for at in values.T])

@@ -56,7 +56,7 @@ def _drawing(env: ArrayEnv, pool: TaskPool, task: int) -> NDArray[np.uint8]:
     """The task at its first moment, without the caption that the page writes itself."""
     context = env.context_of(pool[task])
     if context.shape != (len(env.context_names),):
-        raise ValueError(f"task {task} is no task of this environment: {context.tolist()}")
+        raise ValueError(f"task {task} is not a task of this environment: {context.tolist()}")
     env.check_context(context)
     picture = env.draw([env.initial(context[None])])
     return picture[: len(picture) - _caption_rows(env)]
