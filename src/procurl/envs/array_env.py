@@ -20,7 +20,7 @@ class Transition(NamedTuple):
     """The result of one step of b environments."""
 
     state: Any  # NamedTuple of arrays, each [b, ...]
-    reward: Array  # [b] float32
+    reward: Array  # [b] float
     done: Array  # [b] bool, the episode has ended
     success: Array  # [b] bool, the episode has ended in success; False before its end
 

@@ -167,7 +167,7 @@ class EpisodeBatch:
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Copies of the arrays that hold the tasks and states of all episodes."""
         if self.state is None:
-            raise RuntimeError("there is nothing to save before the first episode: call reset")
+            raise RuntimeError("there is nothing to save: call reset first")
         fields = {f"state.{name}": part for name, part in self.state._asdict().items()}
         kept = {"tasks": self.tasks, "idle": self.idle, "contexts": self._contexts}
         return {name: np.array(array) for name, array in (kept | fields).items()}
