@@ -17,6 +17,7 @@ from procurl.envs.karel.generator import DIFFICULTIES, KarelDifficulty, generate
 from procurl.experiments.presets import paper_strategy
 from procurl.ppo.learning.settings import paper_settings
 from procurl.ppo.runs import Runs
+from procurl.tasks.pool import TaskPool
 
 CANDIDATES = DIFFICULTIES | {
     "to 6, a": KarelDifficulty(4, 2, kept=(0.3, 0.3, 0.3, 0.5, 1, 1)),
@@ -35,7 +36,7 @@ def measure(difficulty: KarelDifficulty, strategy: str, runs: int, steps: int, n
     pool = generate_karel_tasks(difficulty, 24_000)
     batch = Runs(
         Karel(),
-        pool.contexts,
+        TaskPool(pool.contexts),
         strategies=[paper_strategy("basickarel", strategy)] * runs,
         ppo=[paper_settings("basickarel")] * runs,
         seeds=list(range(runs)),

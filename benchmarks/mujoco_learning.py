@@ -47,7 +47,7 @@ def make_runs(given: argparse.Namespace, strategy: str) -> Runs:
     env, plan = make_array_env(given.env), preset(given.env)
     return Runs(
         env,
-        env.contexts_of(env.default_pool()),
+        env.default_pool(),
         [paper_strategy(given.env, strategy)] * given.runs,
         [paper_settings(given.env)] * given.runs,
         seeds=range(given.runs),

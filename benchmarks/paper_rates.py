@@ -50,7 +50,7 @@ def make_runs(env: str, strategy: str, **settings: Any) -> Any:
     from procurl.ppo.runs import Runs
 
     pool = make_pool(env)
-    taught = paper_strategy(env, strategy, **settings).bind(pool)
+    taught = paper_strategy(env, strategy, **settings)
     (ppo,) = (paper_ppo_settings(env, sweep.ppo) for sweep in SWEEPS if sweep.env == env)
     if has_host_form(env):
         from procurl.envs.adapters.vector_env import GymVectorEnv
@@ -63,7 +63,7 @@ def make_runs(env: str, strategy: str, **settings: Any) -> Any:
     dynamics = make_array_env(env)
     return Runs(
         dynamics,
-        dynamics.contexts_of(pool),
+        pool,
         strategies=[taught] * WIDTH,
         ppo=[ppo] * WIDTH,
         seeds=list(range(WIDTH)),

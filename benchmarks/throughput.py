@@ -188,7 +188,7 @@ def parts(env: str) -> None:
     runs = make_runs(env, "procurl-val", 1)
     student, teacher, strategy = runs.student, runs.teacher, paper_strategy(env, "procurl-val")
     settings, how = paper_settings(env), preset(env)
-    contexts, key = jnp.asarray(runs.contexts), jax.random.key(0)
+    contexts, key = jnp.asarray(runs.env.contexts_of(runs.pool)), jax.random.key(0)
     observations = student.initial_observations(contexts)
     training, teaching = jax.tree.map(lambda leaf: leaf[0], runs.state[:2])
     params = training.student.params

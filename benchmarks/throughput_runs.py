@@ -22,8 +22,8 @@ def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
     dynamics, pool = make_array_env(env), make_pool(env)
     return Runs(
         dynamics,
-        dynamics.contexts_of(pool),
-        strategies=[paper_strategy(env, strategy).bind(pool)] * seeds,
+        pool,
+        strategies=[paper_strategy(env, strategy)] * seeds,
         ppo=[paper_settings(env)] * seeds,
         seeds=list(range(seeds)),
         n_envs=n_envs,

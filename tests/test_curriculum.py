@@ -67,7 +67,7 @@ def test_choices_are_the_same_on_every_machine():
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        (Evidence(1024), "evidence.values is missing: ProCuRL cannot decide without it"),
+        (Evidence(1024), "evidence.values is missing: ProCuRL requires it"),
         (Evidence(1024, values=[0.1, 0.2]), r"each of the 3 tasks, got shape \(2,\)"),
         (Evidence(1024, values=[0.1, np.nan, 0.2]), "finite, got nan for task 1"),
         (Evidence(1024, values=[0.1, 0.3, np.inf]), "finite, got inf for task 2"),
@@ -152,7 +152,7 @@ class Broken(IID):
 @pytest.mark.parametrize("given", [[0.5, 0.5], [np.nan] * 3, [1.0] * 3, [1.5, -0.5, 0.0]])
 def test_probabilities_that_are_none_are_refused(given):
     curriculum = Curriculum(Broken(given=tuple(given)), TaskPool.from_seeds(3))
-    with pytest.raises(ValueError, match="Broken.probabilities must give one probability for each"):
+    with pytest.raises(ValueError, match="Broken.probabilities must return one probability"):
         curriculum.next()
 
 
@@ -170,7 +170,12 @@ def test_a_setting_of_ones_own_may_have_any_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "field"), [("procurl-val", "values"), ("procurl-env", "rollout_success")]
+    ("name", "field"),
+    [
+        ("procurl-val", "values"),
+        ("procurl-env", "rollout_success"),
+        ("procurl-argmax", "values"),
+    ],
 )
 def test_bounds_that_do_not_fit_are_told_once(name, field, caplog):
     curriculum = curriculum_over(3, name)
@@ -183,6 +188,16 @@ def test_bounds_that_do_not_fit_are_told_once(name, field, caplog):
     fitting = curriculum_over(3, name, v_min=None, v_max=None)
     fitting.observe(Evidence(2, **{field: [9.0, 30.0, 200.0]}))
     assert len(caplog.records) == 1
+
+
+def test_bounds_that_do_not_fit_are_told_despite_noise(caplog):
+    curriculum_over(3, epsilon=0.1).observe(Evidence(1, values=[9.0, 30.0, 200.0]))
+    assert "around 30, far from v_min=0 to v_max=1" in caplog.text
+
+
+def test_a_name_stands_for_the_strategy_with_its_defaults():
+    named = Curriculum("procurl-val", TaskPool.from_seeds(3))
+    assert named.strategy == make_strategy("procurl-val")
 
 
 def test_metrics_by_hand():
@@ -256,8 +271,10 @@ def test_saving_replaces_a_file_only_when_the_new_one_is_whole(tmp_path, monkeyp
 
 def test_bad_arguments_are_named():
     pool = TaskPool.from_seeds(3)
-    with pytest.raises(TypeError, match="strategy must be a Strategy"):
-        Curriculum("procurl-val", pool)
+    with pytest.raises(TypeError, match=r"strategy must be a Strategy, .* or a name .*got None"):
+        Curriculum(None, pool)
+    with pytest.raises(ValueError, match="'procurl-vall' is not known. Did you mean"):
+        Curriculum("procurl-vall", pool)
     with pytest.raises(TypeError, match="pool must be a TaskPool, got list"):
         Curriculum(make_strategy("iid"), [1, 2])
     with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):

@@ -6,20 +6,19 @@ import pytest
 from procurl import (
     CriticSuccess,
     Evidence,
-    NoisySuccess,
     OutcomeSuccess,
     RolloutSuccess,
     TaskPool,
 )
-from procurl.success import normalize, success_probability
+from procurl.success import normalize
 from procurl.tasks.neighbors import nearest_neighbors
 
 
-def probability(success, **evidence) -> list[float]:
+def probability(success, noise=None, **evidence) -> list[float]:
     given = {name: np.asarray(value, dtype=float) for name, value in evidence.items()}
     n = len(next(iter(given.values())))
     state = success.update(success.init(n), Evidence(1024, **given))
-    return success_probability(success, state).tolist()
+    return success.probability(state, noise).tolist()
 
 
 def test_critic_values_of_binary_rewards_are_clipped():
@@ -44,69 +43,13 @@ def test_a_zero_range_gives_zero_everywhere(bounds):
 
 def test_before_the_first_evidence_success_is_zero():
     for success in (CriticSuccess(), RolloutSuccess(), OutcomeSuccess()):
-        assert success_probability(success, success.init(2)).tolist() == [0.0, 0.0]
+        assert success.probability(success.init(2)).tolist() == [0.0, 0.0]
 
 
 def test_rollouts_give_the_rate_or_the_normalized_return():
     assert probability(RolloutSuccess(), rollout_success=[0.05, 0.95]) == [0.05, 0.95]
     dense = RolloutSuccess(v_min=0.0, v_max=300.0)
     assert probability(dense, rollout_success=[150.0, 600.0]) == [0.5, 1.0]
-
-
-def test_rollouts_are_due_after_refresh_every_steps():
-    success = RolloutSuccess(refresh_every=5120)
-    assert not success.due(step=5119, refreshed_at=0, teacher_steps=0)
-    assert success.due(step=5120, refreshed_at=0, teacher_steps=1e9)
-
-
-def test_a_budget_stretches_the_interval_until_the_last_refresh_is_paid_off():
-    """Budget 2: the teacher may use as many steps as training, and 80,000 are spent."""
-    success = RolloutSuccess(refresh_every=5120, budget=2.0)
-    assert not success.due(step=5119, refreshed_at=0, teacher_steps=0)
-    assert success.due(step=5120, refreshed_at=0, teacher_steps=0)
-    assert not success.due(step=79_999, refreshed_at=5120, teacher_steps=80_000)
-    assert success.due(step=80_000, refreshed_at=5120, teacher_steps=80_000)
-    runs = success.due(np.full(2, 160_000), np.zeros(2), np.array([0, 1e6]))
-    assert runs.tolist() == [True, False]
-
-
-def refreshes(success, prices, steps, update):
-    """(step, what it took) of every refresh, the k-th of which takes prices[k]."""
-    made = []
-    for step in range(update, steps + 1, update):
-        at = made[-1][0] if made else 0
-        if success.due(step, at, sum(price for _, price in made)):
-            made.append((step, prices[len(made)]))
-    return made
-
-
-@pytest.mark.parametrize("budget", [2.0, 4.0])
-def test_a_budget_is_used_and_passed_by_one_refresh_at_most(budget):
-    success = RolloutSuccess(refresh_every=5120, budget=budget)
-    prices = np.random.default_rng(0).integers(60_000, 100_000, size=100)
-    made = refreshes(success, prices, steps=1_000_000, update=1024)
-    assert made[0][0] == 5120
-    spent = 0
-    for step, price in made:
-        spent += price
-        assert spent <= (budget - 1.0) * step + price
-    total = 1.0 + spent / 1_000_000
-    assert budget - 0.02 <= total <= budget + 0.1
-
-
-def test_a_budget_is_not_used_up_by_cheap_refreshes():
-    """Every 5120 steps a refresh of 1000: the interval is kept to, 195 refreshes in a million."""
-    made = refreshes(RolloutSuccess(refresh_every=5120, budget=2.0), [1000] * 200, 1_000_000, 1024)
-    assert np.diff([0, *(step for step, _ in made)]).tolist() == [5120] * 195
-
-
-def test_a_pool_whose_worst_case_exceeds_the_budget_gets_a_curriculum():
-    """24,000 tasks · 20 rollouts · 100 steps may be 48M steps. They are 1.5M, more than the budget
-    has at the first refresh: the second follows once as many training steps were taken.
-    """
-    success = RolloutSuccess(refresh_every=102_400, budget=2.0)
-    made = refreshes(success, [1_500_000] * 3, steps=2_000_000, update=2048)
-    assert [step for step, _ in made] == [102_400, 733 * 2048]
 
 
 def test_outcomes_weigh_wins_and_losses_against_the_prior():
@@ -184,8 +127,8 @@ def test_no_episodes_are_no_outcomes():
 
 def test_noise_is_added_after_normalizing_and_before_clipping():
     """0.2·noise on 0.5, −0.1 and 1.5: the clip comes last."""
-    success = NoisySuccess(CriticSuccess(), epsilon=0.2)
-    p = probability(success, values=[0.5, -0.1, 1.5], noise=[-1.0, 1.0, -0.5])
+    noise = 0.2 * np.array([-1.0, 1.0, -0.5])
+    p = probability(CriticSuccess(), noise, values=[0.5, -0.1, 1.5])
     assert p == pytest.approx([0.3, 0.1, 1.0])
 
 
@@ -198,7 +141,7 @@ def test_noise_is_added_after_normalizing_and_before_clipping():
         (OutcomeSuccess(bandwidth=-1.0), "bandwidth must be"),
         (OutcomeSuccess(prior_weight=0.0), "prior_weight must be"),
         (OutcomeSuccess(neighbors=0), "neighbors must be"),
-        (NoisySuccess(CriticSuccess(refresh_every=-1)), "refresh_every must be"),
+        (CriticSuccess(refresh_every=-1), "refresh_every must be"),
     ],
 )
 def test_bad_settings_are_named(success, message):

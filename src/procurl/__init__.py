@@ -1,44 +1,66 @@
-"""procurl decides which task a reinforcement-learning agent should train on next."""
+"""procurl decides which task a reinforcement-learning agent should train on next.
+
+The package reads upwards. `internals` holds arrays, checks and settings; `tasks` the pools; then
+`evidence` (what is measured), `success` (estimates from it), `strategies` (distributions over
+tasks) and `curriculum`, the object to hold. `theory` simulates learners. Environments (`envs`),
+training engines (`ppo`, `sb3`), `experiments` and `cli` are built on these and need more than
+NumPy.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from procurl.curriculum import Curriculum, Metrics
 from procurl.evidence import Evidence
+from procurl.internals.arrays import Array, namespace
 from procurl.strategies import (
     IID,
     PLR,
     SPDL,
     Argmax,
+    Ease,
     Easy,
     Hard,
+    Hardness,
+    LinearSchedule,
+    Potential,
     ProCuRL,
+    ProCuRLArgmax,
+    Proximal,
+    Sampler,
+    Schedule,
+    Scheduled,
+    Softmax,
     SPaCE,
     SPaCEAlt,
     Strategy,
+    SuccessStrategy,
     TopRollouts,
     make_strategy,
     register_strategy,
     strategy_names,
 )
-from procurl.strategies.schedules import LinearSchedule
 from procurl.success import (
     CriticSuccess,
-    NoisySuccess,
     OutcomeSuccess,
+    RolloutPlan,
     RolloutSuccess,
     Success,
+    keep_finite,
 )
 from procurl.tasks.pool import TaskPool
 
 if TYPE_CHECKING:
-    from procurl.envs.adapters.task_env import TaskEnv
-    from procurl.policy import load_policy, make_policy, save_policy
+    from procurl.envs.adapters.task_env import TaskEnv as TaskEnv
+    from procurl.policy import load_policy as load_policy
+    from procurl.policy import make_policy as make_policy
+    from procurl.policy import save_policy as save_policy
 
 __version__ = "0.1.0.dev0"
 
-# These need more than NumPy, or are needed by few.
-_LOADED_WHEN_ASKED = {
+# Loaded on first use: they need more than NumPy, or few programs need them. They are not in
+# `__all__`, so that `from procurl import *` works without their dependencies.
+_LAZY = {
     "TaskEnv": "procurl.envs.adapters.task_env",
     "load_policy": "procurl.policy.policy",
     "make_policy": "procurl.policy.policy",
@@ -50,34 +72,47 @@ __all__ = [
     "PLR",
     "SPDL",
     "Argmax",
+    "Array",
     "CriticSuccess",
     "Curriculum",
+    "Ease",
     "Easy",
     "Evidence",
     "Hard",
+    "Hardness",
     "LinearSchedule",
     "Metrics",
-    "NoisySuccess",
     "OutcomeSuccess",
+    "Potential",
     "ProCuRL",
+    "ProCuRLArgmax",
+    "Proximal",
+    "RolloutPlan",
     "RolloutSuccess",
     "SPaCE",
     "SPaCEAlt",
+    "Sampler",
+    "Schedule",
+    "Scheduled",
+    "Softmax",
     "Strategy",
     "Success",
-    "TaskEnv",
+    "SuccessStrategy",
     "TaskPool",
     "TopRollouts",
-    "load_policy",
-    "make_policy",
+    "keep_finite",
     "make_strategy",
+    "namespace",
     "register_strategy",
-    "save_policy",
     "strategy_names",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LOADED_WHEN_ASKED:
-        return getattr(import_module(_LOADED_WHEN_ASKED[name]), name)
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

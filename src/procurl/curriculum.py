@@ -1,4 +1,4 @@
-"""The one object that an integration holds: a strategy over a pool, with state and randomness."""
+"""The one object that an integration holds: a strategy on a pool, with state and randomness."""
 
 import logging
 from os import PathLike
@@ -11,6 +11,7 @@ from procurl.evidence import Evidence
 from procurl.internals.archive import read_archive, write_archive
 from procurl.internals.checks import require_number, require_whole
 from procurl.internals.settings import describe
+from procurl.strategies.registry import as_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.success import Success
 from procurl.tasks.pool import TaskPool
@@ -23,21 +24,21 @@ log = logging.getLogger(__name__)
 
 
 class Metrics(NamedTuple):
-    """What a curriculum is doing now, for logs."""
+    """The state of a curriculum in a few numbers, for logs."""
 
     entropy: float  # of the distribution, in nats
     effective_tasks: float  # e^entropy: as many equally likely tasks would have this entropy
-    mean_success: float | None  # over the pool; None where the strategy estimates no success
-    most_likely: Ids  # task ids, the likeliest first
+    mean_success: float | None  # over the pool; None if the strategy estimates no success
+    most_likely: Ids  # task ids, the most likely first
     least_likely: Ids  # task ids, the least likely first
 
 
 class Curriculum:
-    """Chooses the next tasks of a pool and learns from what came of them.
+    """Chooses the next tasks of a pool and learns from their outcomes.
 
-    >>> from procurl import Evidence, TaskPool, make_strategy
+    >>> from procurl import Evidence, TaskPool
     >>> pool = TaskPool([[0.1], [0.5], [0.9]])
-    >>> curriculum = Curriculum(make_strategy("procurl-val", beta=20), pool, seed=0)
+    >>> curriculum = Curriculum("procurl-val", pool, seed=0)
     >>> curriculum.next(5)
     array([1, 0, 0, 0, 2])
     >>> curriculum.observe(Evidence(step=1024, values=[0.0, 0.5, 1.0]))
@@ -45,26 +46,24 @@ class Curriculum:
     array([0.007, 0.987, 0.007])
 
     Args:
-        strategy: from `make_strategy`, or your own.
+        strategy: from `make_strategy`, your own, or a name for its default settings.
         pool: the tasks to choose from.
-        seed: of the only random numbers that the teacher uses; the same seed and evidence give the
+        seed: of all random numbers that the curriculum draws; the same seed and evidence give the
             same choices in every process and on every machine.
     """
 
-    def __init__(self, strategy: Strategy, pool: TaskPool, seed: int = 0) -> None:
-        if not isinstance(strategy, Strategy):
-            raise TypeError(f"strategy must be a Strategy, as of make_strategy, got {strategy!r}")
+    def __init__(self, strategy: Strategy | str, pool: TaskPool, seed: int = 0) -> None:
+        strategy = as_strategy(strategy)
         if not isinstance(pool, TaskPool):
             raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
         require_whole("seed", seed, at_least=0)
-        strategy.check()
         self.strategy = strategy.bind(pool)
         self.pool = pool
         self.step = 0.0  # training steps at the latest evidence
         self._rng = np.random.default_rng(seed)
         self._state = self.strategy.init(len(pool))
         self._cumulative: NDArray[np.float64] | None = None
-        self._bounds_fit = True  # as far as was seen
+        self._bounds_fit = True  # of all evidence so far
 
     def next(self, k: int = 1) -> Ids:
         """[k] ids of the tasks to play next, drawn independently of each other."""
@@ -76,9 +75,9 @@ class Curriculum:
         return np.searchsorted(self._cumulative, self._rng.random(k), side="right")
 
     def observe(self, evidence: Evidence) -> None:
-        """Take in new evidence. On bad evidence this raises and the curriculum stays as it was."""
+        """Update the strategy with new evidence; bad evidence raises and changes nothing."""
         checked = self._checked(evidence)
-        self._look_at_bounds(checked)
+        self._check_bounds(checked)
         self._state = self.strategy.update(self._state, checked)
         self._cumulative = None
         self.step = float(checked.step)
@@ -89,8 +88,8 @@ class Curriculum:
         n = len(self.pool)
         if p.shape != (n,) or not np.all(p >= 0) or abs(p.sum() - 1) > SUM_TOLERANCE:
             raise ValueError(
-                f"{type(self.strategy).__name__}.probabilities must give one probability for each "
-                f"of the {n} tasks, which sum to 1, got {np.array2string(p, threshold=8)}"
+                f"{type(self.strategy).__name__}.probabilities must return one probability for "
+                f"each of the {n} tasks, which sum to 1, got {np.array2string(p, threshold=8)}"
             )
         return p
 
@@ -114,7 +113,7 @@ class Curriculum:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """All that is needed to go on identically: plain JSON values, and arrays under `state`."""
+        """Everything needed to continue identically: JSON values, and arrays under `state`."""
         return {
             "format": FORMAT,
             "strategy": describe(self.strategy),
@@ -125,7 +124,7 @@ class Curriculum:
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Go on from `state_dict`; with another strategy or pool, raise and change nothing."""
+        """Continue from `state_dict`; another strategy or pool raises and changes nothing."""
         if saved.get("format") != FORMAT:
             raise ValueError(
                 f"the curriculum was saved in format {saved.get('format')!r}, "
@@ -147,7 +146,7 @@ class Curriculum:
         write_archive(path, saved, arrays)
 
     def load(self, path: str | PathLike[str]) -> Self:
-        """Go on from a file by `save`, given the same strategy and pool."""
+        """Continue from a file written by `save`, with the same strategy and pool."""
         meta, arrays = read_archive(path)
         try:
             self.load_state_dict(meta | {"state": arrays})
@@ -155,25 +154,24 @@ class Curriculum:
             raise ValueError(f"{path}: {error}") from error
         return self
 
-    def _look_at_bounds(self, evidence: Evidence) -> None:
-        """Say once where most of the pool lies far outside of `v_min` to `v_max`."""
+    def _check_bounds(self, evidence: Evidence) -> None:
+        """Warn once if most of the pool lies far outside the range from `v_min` to `v_max`."""
         success: Any = getattr(self.strategy, "success", None)
-        success = getattr(success, "success", success)  # inside of noise
         if not self._bounds_fit or not isinstance(success, Success):
             return
         low, high = getattr(success, "v_min", None), getattr(success, "v_max", None)
-        rolled_out = "rollout_success" in success.needs
-        seen = evidence.rollout_success if rolled_out else evidence.values
-        if low is None or high is None or seen is None:
+        by_rollouts = "rollout_success" in success.needs
+        measured = evidence.rollout_success if by_rollouts else evidence.values
+        if low is None or high is None or measured is None:
             return
-        middle, span = float(np.median(seen)), high - low
+        middle, span = float(np.median(measured)), high - low
         self._bounds_fit = low - span <= middle <= high + span
         if not self._bounds_fit:
             log.warning(
                 "%s of the pool are around %.3g, far from v_min=%g to v_max=%g: tasks look alike "
-                "and are drawn evenly. Give make_strategy the returns that count as failure and as "
+                "and are drawn evenly. Pass make_strategy the returns that count as failure and as "
                 "success as v_min and v_max, or None for both to take the range over the pool.",
-                "returns" if rolled_out else "the critic's values",
+                "returns" if by_rollouts else "the critic's values",
                 middle,
                 low,
                 high,
@@ -202,13 +200,13 @@ class Curriculum:
                 task = int(np.argmax(bad))
                 raise ValueError(
                     f"evidence.{name} must be finite, got {array[task]} for task {task}; "
-                    "the curriculum keeps its state"
+                    "the curriculum is unchanged"
                 )
         for name in self.strategy.needs:
             if name not in arrays and name != "noise":
                 raise ValueError(
-                    f"evidence.{name} is missing: {type(self.strategy).__name__} cannot decide "
-                    f"without it (it needs {', '.join(self.strategy.needs)})"
+                    f"evidence.{name} is missing: {type(self.strategy).__name__} requires it "
+                    f"(it needs {', '.join(self.strategy.needs)})"
                 )
         if "noise" in self.strategy.needs and "noise" not in arrays:
             arrays["noise"] = self._rng.uniform(-1.0, 1.0, n)
@@ -278,7 +276,7 @@ def _with_leaves(state: Any, leaves: dict[str, NDArray[Any]]) -> Any:
 
 
 def _require_same(what: str, here: dict[str, Any], saved: dict[str, Any]) -> None:
-    """Raise with the first setting in which the saved curriculum is another one."""
+    """Raise with the first setting in which the saved curriculum differs."""
     for name in {**saved, **here}:
         ours, theirs = here.get(name), saved.get(name)
         if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -286,5 +284,5 @@ def _require_same(what: str, here: dict[str, Any], saved: dict[str, Any]) -> Non
         elif ours != theirs:
             raise ValueError(
                 f"the curriculum was saved with {what}.{name} = {theirs!r}, this one has {ours!r}; "
-                "make it with the same strategy and pool to go on from there"
+                "create it with the same strategy and pool to continue"
             )

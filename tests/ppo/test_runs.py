@@ -187,14 +187,14 @@ def test_noise_differs_by_run_and_refresh_and_grows_with_epsilon():
     draws = []
     for _ in range(2):
         runs.advance()
-        state = runs.state.teaching.strategy.success
+        state = runs.state.teaching.strategy
         draws += np.asarray(state.noise).tolist()
         params = runs.state.training.student.params
         for run, strategy in enumerate(strategies):
             values = runs.student.values(row(params, run), runs._observations)
-            got = strategy.success.estimate(row(state, run))
-            noise = strategy.success.epsilon * np.asarray(state.noise[run])
-            np.testing.assert_allclose(got, values + noise, atol=1e-5)
+            got = strategy.estimated_success(row(state, run))
+            noise = strategy.epsilon * np.asarray(state.noise[run])
+            np.testing.assert_allclose(got, np.clip(values + noise, 0.0, 1.0), atol=1e-5)
     assert len({tuple(draw) for draw in draws}) == 6
     assert np.abs(draws).max() <= 1.0
 
@@ -279,16 +279,16 @@ def test_refreshes_wait_for_the_interval(strategy):
     assert at == [0, 128, 128, 256, 256, 384, 384, 512]
 
 
-def test_gathered_episodes_wait_for_the_refresh():
+def test_counted_episodes_wait_for_the_refresh():
     """PLR that refreshes every second update still counts the episodes of both."""
     runs = make_runs(make_strategy("plr", refresh_every=2 * SMALL.n_steps))
     runs.advance()
-    gathered = np.asarray(runs.state.teaching.gathered.played)
-    assert gathered.sum() > 0
+    played = np.asarray(runs.state.teaching.episodes.played)
+    assert played.sum() > 0
     assert not runs.state.teaching.strategy.seen.any()
     runs.advance()
-    assert not np.any(runs.state.teaching.gathered.played)
-    assert np.all(np.asarray(runs.state.teaching.strategy.seen) >= (gathered > 0))
+    assert not np.any(runs.state.teaching.episodes.played)
+    assert np.all(np.asarray(runs.state.teaching.strategy.seen) >= (played > 0))
 
 
 def poisoned(training, run, part="head"):

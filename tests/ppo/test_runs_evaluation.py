@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from procurl import make_strategy
+from procurl import TaskPool, make_strategy
 from tests.ppo.toy import (
     CONTEXTS,
     EXPERT,
@@ -50,7 +50,7 @@ def test_best_weights_are_those_of_the_best_evaluation():
 
 def test_evaluation_on_some_tasks_and_on_a_test_pool():
     few = np.array([0, 1, 2])  # lengths 3, 1, 6
-    runs = make_runs(VAL, eval_tasks=few, test_contexts=np.array([[6.0], [2.0], [4.0]]))
+    runs = make_runs(VAL, eval_tasks=few, test_pool=TaskPool([[6.0], [2.0], [4.0]]))
     knows_three = np.where(np.arange(LONGEST) == 3, -EXPERT, EXPERT)
     set_policies(runs, knows_three, EXPERT, -EXPERT)
     evaluation = runs.evaluate(0)

@@ -14,7 +14,7 @@ from procurl.ppo.collect import draw_tasks
 from procurl.ppo.episodes import Episodes
 from procurl.ppo.student import Played
 from procurl.ppo.teacher import Teacher
-from procurl.strategies import IID, PLR, Argmax, ProCuRL, SPaCE, TopRollouts, strategy_names
+from procurl.strategies import IID, PLR, ProCuRL, ProCuRLArgmax, SPaCE, TopRollouts, strategy_names
 from procurl.success import OutcomeSuccess, RolloutPlan, RolloutSuccess
 
 N, B, T = 5, 3, 7
@@ -25,7 +25,7 @@ KEY = jax.random.key(0)
 
 def teacher_of(strategy, n=N, n_envs=B):
     register_settings(strategy)
-    return Teacher(n, n_envs, frozenset(strategy.uses), strategy.rollout_plan())
+    return Teacher.of(strategy, n, n_envs)
 
 
 @cache
@@ -60,7 +60,7 @@ def recorded(seed=0, binary=True):
 
 
 class Recount:
-    """What `gather` should know, counted one step after the other in plain Python."""
+    """What `count_episodes` should know, counted one step after the other in plain Python."""
 
     def __init__(self, score, outcome):
         self.score_of, self.outcome = score, outcome
@@ -118,17 +118,17 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_gathered_counts_equal_a_scalar_recount(name):
+def test_counts_equal_a_scalar_recount(name):
     strategy, score, outcome, is_binary = CASES[name]
     teacher = teacher_of(strategy)
-    assert teacher.gathers
-    gather = jax.jit(teacher.gather)
+    assert teacher.counts_episodes
+    count = jax.jit(teacher.count_episodes)
     teaching = jax.jit(teacher.begin)(strategy)
     recount = Recount(score, outcome)
     for rollout in recorded(binary=is_binary):
-        teaching = gather(strategy, teaching, rollout, VALUES)
+        teaching = count(strategy, teaching, rollout, VALUES)
         recount.add(rollout)
-        got = teaching.gathered
+        got = teaching.episodes
         np.testing.assert_allclose(got.wins, recount.wins, atol=1e-5)
         np.testing.assert_allclose(got.losses, recount.losses, atol=1e-5)
         np.testing.assert_array_equal(got.played, recount.played)
@@ -155,10 +155,10 @@ def test_an_episode_across_rollouts_scores_by_all_its_steps():
     teaching = teacher.begin(strategy)
     for advantage, done in ((1.0, False), (-2.0, False), (3.0, True)):
         played = one_step([done, False, False], [2, 0, 0], [advantage, 9.0, 9.0])
-        teaching = teacher.gather(strategy, teaching, played, VALUES)
-    assert teaching.gathered.score.tolist() == [0.0, 0.0, 2.0, 0.0, 0.0]
-    assert teaching.gathered.open_length.tolist() == [0.0, 3.0, 3.0]
-    assert teaching.gathered.open_score.tolist() == [0.0, 27.0, 27.0]
+        teaching = teacher.count_episodes(strategy, teaching, played, VALUES)
+    assert teaching.episodes.score.tolist() == [0.0, 0.0, 2.0, 0.0, 0.0]
+    assert teaching.episodes.open_length.tolist() == [0.0, 3.0, 3.0]
+    assert teaching.episodes.open_score.tolist() == [0.0, 27.0, 27.0]
 
 
 def test_the_latest_episode_of_a_task_wins_whichever_environment_played_it():
@@ -173,27 +173,27 @@ def test_the_latest_episode_of_a_task_wins_whichever_environment_played_it():
     ]
     rollout = Played(*map(jnp.concatenate, zip(*steps, strict=True)))
     teaching = teacher.begin(strategy)
-    at_once = teacher.gather(strategy, teaching, rollout, VALUES).gathered
+    at_once = teacher.count_episodes(strategy, teaching, rollout, VALUES).episodes
     assert at_once.score.tolist() == [0.0, 5.0, 0.0, 0.0, 0.0]
     assert at_once.played.tolist() == [0.0, 2.0, 0.0, 0.0, 0.0]
     for step in steps:
-        teaching = teacher.gather(strategy, teaching, step, VALUES)
-    jax.tree.map(np.testing.assert_array_equal, teaching.gathered, at_once)
+        teaching = teacher.count_episodes(strategy, teaching, step, VALUES)
+    jax.tree.map(np.testing.assert_array_equal, teaching.episodes, at_once)
 
 
 def test_refresh_hands_over_counts_and_starts_them_again():
     """The open episodes and the scores stay, so that an episode counts where it ends."""
     strategy = PLR()
     teacher = teacher_of(strategy)
-    gather, refresh = jax.jit(teacher.gather), jax.jit(teacher.refresh)
+    count, refresh = jax.jit(teacher.count_episodes), jax.jit(teacher.refresh)
     teaching = teacher.begin(strategy)
     age, seen = np.zeros(N), np.zeros(N, dtype=bool)
     latest = [0.0] * N
     recount = Recount(abs, binary)
     for update, rollout in enumerate(recorded()):
         recount.add(rollout)
-        gathered = gather(strategy, teaching, rollout, VALUES)
-        teaching = refresh(strategy, gathered, jnp.int32(64 * (update + 1)), VALUES, KEY, None)
+        counted = count(strategy, teaching, rollout, VALUES)
+        teaching = refresh(strategy, counted, jnp.int32(64 * (update + 1)), VALUES, KEY, None)
         played = np.asarray(recount.played) > 0
         age = np.where(played, 0.0, age + sum(recount.played))
         seen |= played
@@ -201,9 +201,9 @@ def test_refresh_hands_over_counts_and_starts_them_again():
         np.testing.assert_array_equal(teaching.strategy.age, age)
         np.testing.assert_array_equal(teaching.strategy.seen, seen)
         np.testing.assert_allclose(teaching.strategy.score, latest, atol=1e-5)
-        for counts in (teaching.gathered.wins, teaching.gathered.losses, teaching.gathered.played):
+        for counts in (teaching.episodes.wins, teaching.episodes.losses, teaching.episodes.played):
             assert not np.any(counts)
-        np.testing.assert_array_equal(teaching.gathered.open_score, gathered.gathered.open_score)
+        np.testing.assert_array_equal(teaching.episodes.open_score, counted.episodes.open_score)
         assert int(teaching.step) == 64 * (update + 1)
         recount.wins, recount.losses, recount.played = [0.0] * N, [0.0] * N, [0] * N
     assert not seen[N - 1]
@@ -240,7 +240,7 @@ def test_rollout_evidence_equals_a_recount(measure, fraction, best):
         top = sorted(row, reverse=True)[:best]
         got = float(after.strategy.success.estimate[task])
         assert got == pytest.approx(sum(row) / 5)
-        assert float(after.strategy.p_star[task]) == pytest.approx(sum(top) / best)
+        assert float(after.strategy.potential.p_star[task]) == pytest.approx(sum(top) / best)
 
 
 def test_teacher_steps_are_counted():
@@ -305,12 +305,12 @@ def test_noise_comes_from_the_key():
         refresh(strategy, teaching, jnp.int32(1), values, jax.random.key(seed), None).strategy
         for seed in (0, 1)
     )
-    noise = np.asarray(one.success.noise)
-    assert not np.array_equal(noise, other.success.noise)
+    noise = np.asarray(one.noise)
+    assert not np.array_equal(noise, other.noise)
     assert np.abs(noise).max() <= 1.0
     assert np.abs(noise.mean()) <= 4.0 / np.sqrt(3 * 200)
-    estimate = strategy.success.estimate(one.success)
-    np.testing.assert_allclose(estimate, values + 0.3 * noise, atol=1e-6)
+    estimate = strategy.estimated_success(one)
+    np.testing.assert_allclose(estimate, np.clip(values + 0.3 * noise, 0.0, 1.0), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", strategy_names())
@@ -325,7 +325,7 @@ def test_begins_with_the_strategys_own_distribution(name):
 
 
 @pytest.mark.parametrize(
-    "strategy", [SPaCE(kappa=400, eta=1e9), Argmax(ProCuRL())], ids=["space", "argmax"]
+    "strategy", [SPaCE(kappa=400, eta=1e9), ProCuRLArgmax()], ids=["space", "argmax"]
 )
 def test_a_task_of_probability_zero_is_never_drawn(strategy):
     """In a pool so large that sums are rounded: 24,000 tasks, as many as Karel has."""
@@ -346,9 +346,9 @@ def test_a_task_of_probability_zero_is_never_drawn(strategy):
         np.testing.assert_allclose(teaching.cumulative, np.cumsum(p, dtype=float), atol=1e-5)
 
 
-def test_iid_gathers_nothing_and_plans_nothing():
+def test_iid_counts_nothing_and_plans_nothing():
     teacher = teacher_of(IID())
-    assert not teacher.gathers
+    assert not teacher.counts_episodes
     assert teacher.plan is None
 
 

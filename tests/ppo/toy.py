@@ -19,6 +19,7 @@ from procurl.internals.arrays import Array, namespace
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.runs import Runs
 from procurl.strategies import Strategy
+from procurl.tasks.pool import TaskPool
 
 LONGEST = 6
 HORIZON = 9
@@ -148,7 +149,7 @@ def make_runs(strategies: Strategy | list[Strategy], **others: Any) -> Runs:
     given |= others
     if isinstance(given["ppo"], PPOSettings):
         given["ppo"] = [given["ppo"]] * len(strategies)
-    return Runs(StepCorridor(), CONTEXTS, strategies, **given)
+    return Runs(StepCorridor(), TaskPool(CONTEXTS), strategies, **given)
 
 
 def set_policies(runs: Runs, *by_cell: Array) -> None:

@@ -193,8 +193,8 @@ def test_a_strategy_is_told_once_at_a_step():
     callback = CurriculumCallback(VAL, value_fn=value_fn)
     ppo(DummyVecEnv([walk_env])).learn(64, callback=callback)
     before = len(asked)
-    callback.tell()
-    callback.tell()
+    callback.refresh()
+    callback.refresh()
     assert len(asked) == before + 1
     assert callback.teacher.refreshed_at == 64
 
@@ -204,7 +204,7 @@ def test_values_are_in_the_rewards_of_the_environment():
     callback = CurriculumCallback(VAL)
     model = ppo(env)
     model.learn(192, callback=callback)
-    callback.tell()
+    callback.refresh()
     start = np.array([[0.0, length, 0.0] for length in range(1, 7)])
     tensor = model.policy.obs_to_tensor(env.normalize_obs(start))[0]
     values = model.policy.predict_values(tensor).detach().numpy().reshape(-1)

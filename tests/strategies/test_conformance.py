@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from procurl import (
-    Argmax,
     CriticSuccess,
     Curriculum,
     Evidence,
     LinearSchedule,
-    NoisySuccess,
     OutcomeSuccess,
     ProCuRL,
+    ProCuRLArgmax,
     RolloutSuccess,
     Strategy,
     TaskPool,
@@ -29,13 +28,13 @@ from procurl.internals.settings import traced_fields
 from tests.strategies.evidence import full_evidence
 
 VARIANTS: dict[str, Strategy] = {
-    "noise": ProCuRL(success=NoisySuccess(CriticSuccess(), epsilon=0.2)),
+    "noise": ProCuRL(epsilon=0.2),
     "schedule": ProCuRL(beta=LinearSchedule(5.0, 25.0, 4096.0), floor=0.1),
     "p* per task": ProCuRL(p_star=np.linspace(0.2, 1.0, 7)),
     "p* estimated": ProCuRL(success=RolloutSuccess(), p_star=TopRollouts()),
     "pool range": ProCuRL(success=CriticSuccess(v_min=None, v_max=None)),
     "outcomes without sharing": ProCuRL(success=OutcomeSuccess()),
-    "argmax of outcomes": Argmax(ProCuRL(success=OutcomeSuccess(v_min=None, v_max=None))),
+    "argmax of outcomes": ProCuRLArgmax(success=OutcomeSuccess(v_min=None, v_max=None)),
     "space-alt over the pool range": make_strategy("space-alt", v_min=None, v_max=None),
     "space with a cap": make_strategy("space", kappa=3, max_size=4),
     "spdl in full steps": make_strategy("spdl", full_step=True),

@@ -1,5 +1,7 @@
 """ProCuRL, Easy, Hard, SPaCE-alt and the argmax form against numbers worked by hand."""
 
+from dataclasses import dataclass, field
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,10 +14,14 @@ from procurl import (
     Easy,
     Evidence,
     Hard,
+    Hardness,
     LinearSchedule,
     ProCuRL,
+    ProCuRLArgmax,
     RolloutSuccess,
     SPaCEAlt,
+    Success,
+    SuccessStrategy,
     TaskPool,
     TopRollouts,
     make_strategy,
@@ -49,25 +55,27 @@ def test_p_star_per_task_moves_the_zone():
     """p* = 0.6 and 1 with PoS 0.3 and 0.3: potentials 0.3·0.3 = 0.09 and 0.3·0.7 = 0.21."""
     strategy = ProCuRL(beta=20.0, p_star=np.array([0.6, 1.0]))
     state = after(strategy, values=[0.3, 0.3])
-    assert strategy.potential(state) == pytest.approx([0.09, 0.21])
+    assert strategy.task_potential(state) == pytest.approx([0.09, 0.21])
     p = strategy.probabilities(state)
     assert p[1] / p[0] == pytest.approx(np.exp(20 * 0.12))
 
 
 def test_p_star_may_be_a_list():
     strategy = make_strategy("procurl-val", p_star=[0.6, 1.0])
-    assert strategy.potential(after(strategy, values=[0.3, 0.3])) == pytest.approx([0.09, 0.21])
+    assert strategy.task_potential(after(strategy, values=[0.3, 0.3])) == pytest.approx(
+        [0.09, 0.21]
+    )
 
 
 def test_p_star_estimated_is_the_best_seen_so_far():
     """Top rollouts 0.8 then 0.5 on the first task keep 0.8; potential 0.4·(0.8 − 0.4) = 0.16."""
     strategy = ProCuRL(success=RolloutSuccess(), p_star=TopRollouts())
     state = after(strategy, rollout_success=[0.4, 0.0], rollout_top=[0.8, 0.0])
-    assert strategy.potential(state) == pytest.approx([0.16, 0.0])
+    assert strategy.task_potential(state) == pytest.approx([0.16, 0.0])
     later = Evidence(2048, rollout_success=np.array([0.4, 0.1]), rollout_top=np.array([0.5, 0.5]))
     state = strategy.update(state, later)
-    assert state.p_star == pytest.approx([0.8, 0.5])
-    assert strategy.potential(state) == pytest.approx([0.16, 0.04])
+    assert state.potential.p_star == pytest.approx([0.8, 0.5])
+    assert strategy.task_potential(state) == pytest.approx([0.16, 0.04])
 
 
 def test_p_star_estimated_is_on_the_scale_of_the_estimate():
@@ -77,7 +85,7 @@ def test_p_star_estimated_is_on_the_scale_of_the_estimate():
         success = RolloutSuccess(v_min=bounds[0], v_max=bounds[1])
         strategy = ProCuRL(success=success, p_star=TopRollouts())
         state = after(strategy, rollout_success=[30.0, 60.0], rollout_top=top)
-        assert state.p_star == pytest.approx(expected)
+        assert state.potential.p_star == pytest.approx(expected)
 
 
 def test_beta_may_follow_a_schedule():
@@ -102,10 +110,39 @@ def test_argmax_puts_all_mass_on_the_best_and_shares_ties():
     assert strategy.probabilities(strategy.init(4)) == pytest.approx([0.25] * 4)
 
 
-def test_argmax_wraps_any_strategy_with_a_potential():
-    strategy = Argmax(Hard(success=CriticSuccess()))
+def test_argmax_takes_the_weights_of_the_potential():
+    """γ1 = 1, γ2 = 0.5, PoS 0.3, 0.7 and 0.95: potentials 0.255, 0.455 and 0.499."""
+    strategy = ProCuRLArgmax(gamma2=0.5)
+    p = strategy.probabilities(after(strategy, values=[0.3, 0.7, 0.95]))
+    assert p == pytest.approx([0, 0, 1], abs=0)
+
+
+def test_parts_can_be_combined_anew():
+    """The hardest task alone: a potential and a sampler that no named strategy combines."""
+
+    @dataclass(frozen=True)
+    class Hardest(SuccessStrategy):
+        success: Success = field(default_factory=CriticSuccess)
+
+        @property
+        def potential(self) -> Hardness:
+            return Hardness()
+
+        @property
+        def sampler(self) -> Argmax:
+            return Argmax()
+
+    strategy = Hardest()
+    strategy.check()
     p = strategy.probabilities(after(strategy, values=[0.3, 0.1, 0.7]))
     assert p == pytest.approx([0, 1, 0], abs=0)
+
+
+def test_noise_is_added_before_clipping_and_scaled_by_epsilon():
+    """0.2·noise on 0.5, −0.1 and 1.5."""
+    strategy = ProCuRL(epsilon=0.2)
+    state = after(strategy, values=[0.5, -0.1, 1.5], noise=[-1.0, 1.0, -0.5])
+    assert strategy.estimated_success(state) == pytest.approx([0.3, 0.1, 1.0])
 
 
 def test_easy_prefers_success_and_hard_failure():
@@ -137,11 +174,11 @@ def test_space_alt_divides_by_v_max_or_rescales_the_rise():
     with V = 20, 60, 40 next, rises −10, 0, 40 become 0, 0.2, 1."""
     fixed = SPaCEAlt(beta=1.0, v_min=0.0, v_max=60.0)
     state = after(fixed, values=[30.0, 60.0, 0.0])
-    assert fixed.potential(state) == pytest.approx([0.5, 1.0, 0.0])
+    assert state.progress == pytest.approx([0.5, 1.0, 0.0])
     pooled = SPaCEAlt(beta=1.0, v_min=None, v_max=None)
     state = after(pooled, values=[30.0, 60.0, 0.0])
     state = pooled.update(state, Evidence(2048, np.array([20.0, 60.0, 40.0])))
-    assert pooled.potential(state) == pytest.approx([0.0, 0.2, 1.0])
+    assert state.progress == pytest.approx([0.0, 0.2, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -210,5 +247,5 @@ def test_an_endless_potential_is_shared_by_those_that_have_it():
 
 
 def test_a_schedule_has_to_be_one_that_can_be_saved():
-    with pytest.raises(TypeError, match="beta must be a number or a schedule that can be saved"):
+    with pytest.raises(TypeError, match=r"beta must be a number or a schedule \(.*lambda"):
         make_strategy("procurl-val", beta=lambda step: 10.0)

@@ -9,17 +9,17 @@ import pytest
 from procurl import (
     Curriculum,
     Evidence,
-    NoisySuccess,
     ProCuRL,
     RolloutSuccess,
     Strategy,
+    SuccessStrategy,
     TaskPool,
     TopRollouts,
     make_strategy,
     register_strategy,
     strategy_names,
 )
-from procurl.internals.settings import describe, listed_settings
+from procurl.internals.settings import describe, flat_settings
 from procurl.strategies import registry
 
 
@@ -38,7 +38,7 @@ def test_settings_reach_the_strategy_and_the_estimate_inside():
     strategy = make_strategy("procurl-env", beta=10, c_rollouts=5, refresh_every=10240)
     assert strategy == ProCuRL(success=RolloutSuccess(c_rollouts=5, refresh_every=10240), beta=10)
     argmax: Any = make_strategy("procurl-argmax", v_max=60.0, gamma2=0.6)
-    assert (argmax.strategy.success.v_max, argmax.strategy.gamma2) == (60.0, 0.6)
+    assert (argmax.success.v_max, argmax.gamma2) == (60.0, 0.6)
 
 
 def test_settings_reach_the_estimate_whatever_the_hash_seed():
@@ -48,9 +48,10 @@ def test_settings_reach_the_estimate_whatever_the_hash_seed():
 
 def test_epsilon_adds_noise_to_the_estimate():
     strategy: Any = make_strategy("procurl-val", epsilon=0.05, v_max=2.0)
-    assert isinstance(strategy.success, NoisySuccess)
-    assert strategy.success.epsilon == 0.05
-    assert strategy.success.success.v_max == 2.0
+    assert strategy.epsilon == 0.05
+    assert strategy.success.v_max == 2.0
+    assert strategy.needs == ("values", "noise")
+    assert make_strategy("procurl-val").needs == ("values",)
 
 
 def test_budgets_are_in_the_names():
@@ -66,7 +67,11 @@ def test_budgets_are_in_the_names():
         ("nonsense", {}, "Known strategies: procurl-val"),
         ("PLR", {}, "'PLR' is not known. Did you mean 'plr'?"),
         (["iid"], {}, "is not known. Did you mean 'iid'?"),
-        ("easy", {"bta": 1}, "refresh_every, v_min, v_max, measure, budget, epsilon"),
+        (
+            "easy",
+            {"bta": 1},
+            "refresh_every, v_min, v_max, measure, budget",
+        ),
         ("procurl-val", {"bta": 1}, "'bta' is not one of 'procurl-val'. Did you mean 'beta'?"),
         ("procurl-val", {"c_rollouts": 5}, "'c_rollouts' is not one of 'procurl-val'"),
         ("iid", {"beta": 5}, "Its settings: it has none"),
@@ -80,13 +85,20 @@ def test_unknown_names_are_answered_with_what_is_near(name, settings, message):
 
 @pytest.mark.parametrize("name", strategy_names())
 def test_every_setting_that_is_listed_is_taken(name):
-    listed = listed_settings(make_strategy(name))
-    assert ("epsilon" in listed) == ("beta" in listed and name not in ("plr", "space-alt"))
-    make_strategy(name, **listed)
+    strategy = make_strategy(name)
+    listed = flat_settings(strategy)
+    assert ("epsilon" in listed) == isinstance(strategy, SuccessStrategy)
+    assert make_strategy(name, **listed) == strategy
 
 
 def test_noise_that_is_there_is_listed_as_it_is():
-    assert listed_settings(make_strategy("procurl-val", epsilon=0.2))["epsilon"] == 0.2
+    assert flat_settings(make_strategy("procurl-val", epsilon=0.2))["epsilon"] == 0.2
+
+
+def test_argmax_has_no_setting_without_effect():
+    for name in ("beta", "floor"):
+        with pytest.raises(ValueError, match=f"'{name}' is not one of 'procurl-argmax'"):
+            make_strategy("procurl-argmax", **{name: 0.5})
 
 
 class LeastPlayedState(NamedTuple):
@@ -136,5 +148,5 @@ def test_a_description_is_plain_json_with_types():
     described = describe(make_strategy("procurl-val", p_star=np.array([0.5, 1.0]), epsilon=0.1))
     assert described["type"] == "ProCuRL"
     assert described["p_star"] == [0.5, 1.0]
-    assert described["success"]["success"]["type"] == "CriticSuccess"
+    assert described["success"]["type"] == "CriticSuccess"
     assert "kernel" not in describe(make_strategy("procurl-out"))["success"]

@@ -15,7 +15,7 @@ from procurl import __version__
 from procurl.cli.paper import add_paper_command
 from procurl.cli.training import add_training_commands, integer, require_extra
 from procurl.internals.checks import suggest
-from procurl.internals.settings import listed_settings
+from procurl.internals.settings import flat_settings
 from procurl.strategies import make_strategy, strategy_names
 
 INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
@@ -201,7 +201,7 @@ def _strategies(_: argparse.Namespace) -> int:
     """Print one block per strategy: name, rule, evidence it needs, settings."""
     for name in strategy_names():
         strategy = make_strategy(name)
-        settings = listed_settings(strategy)
+        settings = flat_settings(strategy)
         print(name)
         print(f"  {_first_line(strategy)}")
         print(f"  evidence: {', '.join(strategy.needs) or 'none'}")

@@ -1,8 +1,8 @@
-"""One text for NumPy and JAX: the array namespace of what we are given, and the few forms over it.
+"""One source for NumPy and JAX: the array namespace of the inputs, and a few functions on top.
 
 Every equation of the teacher is written against the namespace of its inputs, so the same line runs
-eagerly on NumPy arrays and traced under `jax.jit` and `jax.vmap`. JAX itself is never imported
-unless a JAX array was handed in.
+eagerly on NumPy arrays and traced under `jax.jit` and `jax.vmap`. JAX is imported only if an input
+is a JAX array.
 """
 
 from collections.abc import Callable
@@ -59,3 +59,42 @@ def while_loop(
     from jax import lax
 
     return lax.while_loop(condition, body, carry)
+
+
+def scan(
+    xp: Any,
+    body: Callable[[Carry, Any], tuple[Carry, Array]],
+    carry: Carry,
+    rows: tuple[Array, ...],
+) -> tuple[Carry, Array]:
+    """(last carry, [T, …] results) of `body` over the rows of arrays [T, …].
+
+    A Python loop, or `lax.scan` for JAX.
+    """
+    if xp is np:
+        results = []
+        for row in zip(*rows, strict=True):
+            carry, result = body(carry, row)
+            results.append(result)
+        return carry, np.stack(results)
+    from jax import lax
+
+    return lax.scan(body, carry, rows)
+
+
+def segment_sum(weights: Array, segments: Array, count: int) -> Array:
+    """[count] sums of `weights` [m] by the ids `segments` [m], from 0 to `count` − 1."""
+    xp = namespace(weights, segments)
+    if xp is np:
+        return np.bincount(segments, weights, count)
+    return xp.zeros(count).at[segments].add(weights)
+
+
+def segment_max(values: Array, segments: Array, count: int) -> Array:
+    """[count] the largest of `values` [m] by the ids `segments` [m], at least 0 everywhere."""
+    xp = namespace(values, segments)
+    if xp is np:
+        largest_of = np.zeros(count, dtype=values.dtype)
+        np.maximum.at(largest_of, segments, values)
+        return largest_of
+    return xp.zeros(count, dtype=values.dtype).at[segments].max(values)

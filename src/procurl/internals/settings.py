@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from procurl.internals.checks import suggest
-from procurl.success import NoisySuccess
 
 COMPILED_IN = {int, str, bool, NoneType}
 
 
 def own_fields(owner: Any) -> list[Field[Any]]:
-    """The fields that are settings; what is derived from the pool is not compared and left out."""
+    """The fields that are settings; those derived from the pool are not compared and left out."""
     return [field for field in fields(owner) if field.compare]
 
 
@@ -43,18 +42,6 @@ def flat_settings(owner: Any) -> dict[str, Any]:
     return flat
 
 
-def listed_settings(owner: Any) -> dict[str, Any]:
-    """As `flat_settings`, with the `epsilon` that adds noise where there is none yet."""
-    flat = flat_settings(owner)
-    return {**flat, "epsilon": flat.get("epsilon", 0.0)} if _has_success(owner) else flat
-
-
-def _has_success(owner: Any) -> bool:
-    nested = {field.name: getattr(owner, field.name) for field in own_fields(owner)}
-    inside = (value for value in nested.values() if is_dataclass(value))
-    return is_dataclass(nested.get("success")) or any(map(_has_success, inside))
-
-
 def describe(owner: Any) -> Any:
     """Settings as plain JSON values, each dataclass with its `type`."""
     if is_dataclass(owner):
@@ -73,12 +60,12 @@ def with_settings(name: str, owner: Any, settings: dict[str, Any]) -> Any:
     Args:
         name: what the owner is called in errors.
         owner: a frozen dataclass.
-        settings: by name. `epsilon` wraps the success estimate in noise where there is none yet.
+        settings: by name.
     """
     changed, rest = _replaced(owner, settings)
     if rest:
         unknown = next(iter(rest))
-        listed = listed_settings(owner)
+        listed = flat_settings(owner)
         known = [*listed, *(field.name for field in own_fields(owner))]
         raise ValueError(
             f"setting {unknown!r} is not one of {name!r}.{suggest(unknown, known)} "
@@ -97,7 +84,5 @@ def _replaced(owner: Any, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]
         nested = getattr(changed, name)
         if is_dataclass(nested) and rest:
             nested, rest = _replaced(nested, rest)
-            if name == "success" and "epsilon" in rest:
-                nested = NoisySuccess(nested, epsilon=rest.pop("epsilon"))
             changed = replace(changed, **{name: nested})
     return changed, rest

@@ -17,6 +17,7 @@ from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import Diagnostics
 from procurl.ppo.student import Played, Student, Training
 from procurl.ppo.teacher import Teacher, Teaching
+from procurl.strategies.refreshing import is_due
 from procurl.strategies.strategy import Strategy
 
 
@@ -105,18 +106,27 @@ def teach(
     keys: Array,
     alive: Array,
     refresh: bool,
+    due: Array | None = None,
 ) -> tuple[Teaching, Array]:
-    """Add the training episodes and, with `refresh`, refresh; returns (teaching, alive)."""
+    """Count the training episodes and, with `refresh`, refresh; returns (teaching, alive).
+
+    Args:
+        due: [w] bool, the runs to refresh; None refreshes all.
+    """
 
     def one(
         strategy: Strategy, params: Any, teaching: Teaching, played: Played, key: Array
-    ) -> Teaching:
+    ) -> tuple[Teaching, Teaching]:
         values = student.values(params, observations)
-        if teacher.gathers:
-            teaching = teacher.gather(strategy, teaching, played, values)
-        return teacher.refresh(strategy, teaching, step, values, key, None) if refresh else teaching
+        if teacher.counts_episodes:
+            teaching = teacher.count_episodes(strategy, teaching, played, values)
+        if not refresh:
+            return teaching, teaching
+        return teaching, teacher.refresh(strategy, teaching, step, values, key, None)
 
-    after = _each_run(one, strategies, params, teaching, played, keys)
+    counted, after = _each_run(one, strategies, params, teaching, played, keys)
+    if due is not None:
+        after = choose(due, after, counted)
     going = alive & after.sound
     return choose(going, after, teaching), going
 
@@ -179,7 +189,7 @@ def due(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
     """[w] bool, the runs that are due for a refresh."""
 
     def one(strategy: Strategy, teaching: Teaching) -> Array:
-        return jnp.asarray(strategy.due(step, teaching.step, teaching.teacher_steps))
+        return jnp.asarray(is_due(strategy, step, teaching.step, teaching.teacher_steps))
 
     return jax.vmap(one)(strategies, teaching)
 

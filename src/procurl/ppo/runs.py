@@ -22,7 +22,9 @@ from procurl.ppo.picks import Ids, PickLog
 from procurl.ppo.programs import PURPOSE
 from procurl.ppo.student import Student, Training
 from procurl.ppo.teacher import Teacher, Teaching
+from procurl.strategies.refreshing import is_always_due, is_due_together
 from procurl.strategies.strategy import Strategy
+from procurl.tasks.pool import TaskPool
 
 APART = 8  # runs due at different steps are refreshed in groups of 1/APART of a batch
 ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not affect results
@@ -70,7 +72,7 @@ class Runs:
 
     Args:
         env: the dynamics.
-        contexts: [n, c] contexts of the training pool.
+        pool: the training pool, to which each strategy is bound.
         strategies: one per run; they may differ only in traced settings.
         ppo: one per run, likewise.
         seeds: one per run.
@@ -82,11 +84,11 @@ class Runs:
         whole_at: steps at which evaluations play all tasks regardless of `eval_tasks`.
         followed: positions of the tasks whose curriculum is recorded at evaluations, a subset of
             `eval_tasks`; None follows all of them.
-        test_contexts: [m, c] contexts of a test pool.
+        test_pool: tasks to evaluate on besides, if any.
     """
 
     env: ArrayEnv
-    contexts: NDArray[Any]
+    pool: TaskPool
     strategies: Sequence[Strategy]
     ppo: Sequence[PPOSettings]
     seeds: Sequence[int]
@@ -97,13 +99,13 @@ class Runs:
     eval_stochastic: bool = False
     whole_at: Sequence[int] = ()
     followed: NDArray[Any] | None = None
-    test_contexts: NDArray[Any] | None = None
+    test_pool: TaskPool | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
     updates: int = 0
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        first, settings = self.strategies[0], self.ppo[0]
+        settings = self.ppo[0]
         if settings.n_steps % self.n_envs:
             raise ValueError(
                 f"n_envs must divide the {settings.n_steps} steps of an update, got {self.n_envs}"
@@ -111,18 +113,24 @@ class Runs:
         for strategy, ppo in zip(self.strategies, self.ppo, strict=True):
             strategy.check()
             ppo.check()
+        self.strategies = _bound(self.strategies, self.pool)
+        first = self.strategies[0]
         register_settings(first)
         self.student = Student(self.env, actor_critic(settings, head_of(self.env)), self.n_envs)
-        self.teacher = Teacher(
-            len(self.contexts), self.n_envs, frozenset(first.uses), first.rollout_plan()
-        )
+        self.teacher = Teacher.of(first, len(self.pool), self.n_envs)
+        self._always_due = is_always_due(first)
+        self._due_together = is_due_together(first)
         self._strategies = _stacked("strategies", self.strategies)
         self._ppo = _stacked("ppo", self.ppo)
         self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
-        self._contexts = jnp.asarray(self.contexts)
-        n = len(self.contexts)
+        contexts = self.env.contexts_of(self.pool)
+        self._contexts = jnp.asarray(contexts)
+        self._test_contexts = None
+        if self.test_pool is not None:
+            self._test_contexts = jnp.asarray(self.env.contexts_of(self.test_pool))
+        n = len(self.pool)
         evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
-        self._eval_contexts = jnp.asarray(self.contexts[evaluated])
+        self._eval_contexts = jnp.asarray(contexts[evaluated])
         self._followed = evaluated if self.followed is None else np.asarray(self.followed)
         self._followed_at = positions_of(evaluated, self._followed)
         kept = min(-(-self.eval_every // settings.n_steps), MOST_UPDATES_NOTED)
@@ -184,10 +192,9 @@ class Runs:
     ) -> tuple[Teaching, Array]:
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
         params = training.student.params
-        by_rollouts = self.teacher.plan is not None
-        refresh = not by_rollouts and self._refresh_due()
-        if self.teacher.gathers or refresh:
-            keys = programs.run_keys(self._seeds, PURPOSE.teach, self.updates)
+        due = self._due(teaching, step)
+        by_critic = due.any() and self.teacher.plan is None
+        if self.teacher.counts_episodes or by_critic:
             teaching, alive = programs.teach(
                 self.student,
                 self.teacher,
@@ -197,14 +204,14 @@ class Runs:
                 teaching,
                 played,
                 step,
-                keys,
+                programs.run_keys(self._seeds, PURPOSE.teach, self.updates),
                 alive,
-                refresh,
+                bool(by_critic),
+                jnp.asarray(due) if by_critic and not due.all() else None,
             )
-        if by_rollouts and self._refresh_due():
-            due = np.flatnonzero(programs.due(self._strategies, teaching, step) & alive)
+        if due.any() and self.teacher.plan is not None:
             keys = programs.run_keys(self._seeds, PURPOSE.roll_out, self.updates)
-            for rows in self._refreshed_together(due):
+            for rows in self._refreshed_together(np.flatnonzero(due & np.asarray(alive))):
                 teaching = programs.teach_by_rollouts(
                     self.student,
                     self.teacher,
@@ -221,31 +228,26 @@ class Runs:
             alive = alive & teaching.sound
         return teaching, alive
 
+    def _due(self, teaching: Teaching, step: Array) -> NDArray[np.bool_]:
+        """[w] which runs to refresh now; asks the device only if the host cannot tell."""
+        if not self.teacher.uses or self._always_due:
+            return np.full(len(self.seeds), self._always_due)
+        due = np.asarray(programs.due(self._strategies, teaching, step))
+        alive = np.asarray(self.state.alive)
+        # A run that has stopped stays as it is; it must not make the others wait or refresh.
+        return due | ~alive if (due & alive).any() else np.zeros_like(due)
+
     def _refreshed_together(self, due: Ids) -> Iterator[Ids]:
         """The runs at `due` in groups of equal size, so that one program refreshes them all.
 
         If runs are due at different steps the groups are small, so that few runs wait for the
         rollouts of others.
         """
-        assert self.teacher.plan is not None
         w = len(self.seeds)
-        size = w if self.teacher.plan.together else max(1, w // APART)
+        size = w if self._due_together else max(1, w // APART)
         for first in range(0, len(due), size):
             group = due[first : first + size]
             yield np.concatenate([group, np.repeat(group[:1], size - len(group))])
-
-    def _refresh_due(self) -> bool:
-        """Whether the interval has passed for any run since its last refresh; a budget may still
-        prevent a refresh.
-        """
-        if not self.teacher.uses:
-            return False
-        refresh_every = self.strategies[0].refresh_every
-        if refresh_every is None:
-            return True
-        if self.teacher.plan is not None:
-            return True
-        return self.updates % -(-refresh_every // self.ppo[0].n_steps) == 0
 
     def evaluate(self, step: int) -> Evaluation:
         """Evaluate all runs and keep the best weights so far."""
@@ -255,8 +257,8 @@ class Runs:
         returns = self._returns(contexts, PURPOSE.evaluate)
         performance = jnp.mean(returns, axis=1)
         test = None
-        if self.test_contexts is not None:
-            on_test = self._returns(jnp.asarray(self.test_contexts), PURPOSE.test)
+        if self._test_contexts is not None:
+            on_test = self._returns(self._test_contexts, PURPOSE.test)
             test = np.asarray(jnp.mean(on_test, axis=1)).tolist()
         better = self.state.alive & (performance > self.state.best)
         self.state = self.state._replace(
@@ -315,6 +317,12 @@ def positions_of(among: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
     if missing:
         raise ValueError(f"followed must be a subset of the evaluated tasks, got task {missing[0]}")
     return np.asarray([place[int(task)] for task in wanted], dtype=np.int64)
+
+
+def _bound(strategies: Sequence[Strategy], pool: TaskPool) -> list[Strategy]:
+    """The strategies bound to `pool`, one that occurs several times only once."""
+    bound = {id(strategy): strategy.bind(pool) for strategy in strategies}
+    return [bound[id(strategy)] for strategy in strategies]
 
 
 def _stacked(argument: str, trees: Sequence[Any]) -> Any:

@@ -1,13 +1,23 @@
-"""The teacher of one run as pure functions: gather episodes, refresh the distribution."""
+"""The teacher of one run as pure functions: count the episodes, refresh the distribution."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from procurl.evidence import Evidence
+from procurl.evidence import (
+    EpisodeTotals,
+    RolloutMeans,
+    TrainingSteps,
+    add_counts,
+    add_scores,
+    average_rollouts,
+    build_evidence,
+    no_episodes,
+    without_counts,
+)
 from procurl.internals.arrays import Array
 from procurl.ppo.episodes import Episodes
 from procurl.ppo.student import Played
@@ -15,22 +25,11 @@ from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 
 
-class Gathered(NamedTuple):
-    """Evidence from the training episodes since the last refresh."""
-
-    wins: Array  # [n]
-    losses: Array  # [n]
-    played: Array  # [n] episodes that ended
-    score: Array  # [n] of the latest episode
-    open_score: Array  # [b] sum over the current episode of each environment
-    open_length: Array  # [b] its steps so far
-
-
 class Teaching(NamedTuple):
     """The part of a run that teaching changes."""
 
     strategy: Any  # state of the strategy
-    gathered: Gathered
+    episodes: EpisodeTotals  # of training, since the last refresh
     cumulative: Array  # [n] cumulative probabilities of the tasks
     step: Array  # []  int32, training steps at the last refresh
     teacher_steps: Array  # []  int32, environment steps used by rollouts
@@ -53,51 +52,42 @@ class Teacher:
     uses: frozenset[str]
     plan: RolloutPlan | None
 
+    @classmethod
+    def of(cls, strategy: Strategy, n: int, n_envs: int) -> Self:
+        """The teacher for `strategy`, with the same programs whatever its rollout budget."""
+        plan = strategy.rollout_plan()
+        plan = plan and plan._replace(budget=None)  # decides when to refresh, not how
+        return cls(n, n_envs, frozenset(strategy.uses), plan)
+
     @property
-    def gathers(self) -> bool:
+    def counts_episodes(self) -> bool:
         """Whether training episodes have to be counted."""
         return bool(self.uses & {"wins", "losses", "played", "score"})
 
     def begin(self, strategy: Strategy) -> Teaching:
         """The state before any evidence."""
-        zeros = jnp.zeros(self.n)
-        open_ = jnp.zeros(self.n_envs)
         state = jax.tree.map(_as_jax, strategy.init(self.n))
         nothing = jnp.zeros((), dtype=jnp.int32)
         cumulative = _cumulative(strategy.probabilities(state))
         return Teaching(
             strategy=state,
-            gathered=Gathered(zeros, zeros, zeros, zeros, open_, open_),
+            episodes=no_episodes(self.n, self.n_envs, jnp),
             cumulative=cumulative,
             step=nothing,
             teacher_steps=nothing,
             sound=cumulative[-1] > 0.0,
         )
 
-    def gather(
+    def count_episodes(
         self, strategy: Strategy, teaching: Teaching, played: Played, values: Array
     ) -> Teaching:
-        """Add the episodes of one update to the gathered evidence."""
-        before = teaching.gathered
+        """Add the episodes of one update to the totals."""
+        outcomes = strategy.outcomes(played.returns.reshape(-1), values)
         ended, tasks = played.dones.reshape(-1), played.tasks.reshape(-1)
-        wins, losses = strategy.outcomes(played.returns.reshape(-1), values)
-        score, open_score, open_length = _episode_scores(strategy, before, played)
-        order = jnp.where(ended, jnp.arange(1, ended.size + 1), 0)
-        latest = jnp.zeros(self.n, dtype=order.dtype).at[tasks].max(order)
-
-        def total(weights: Array) -> Array:
-            return jnp.zeros(self.n).at[tasks].add(jnp.where(ended, weights, 0.0))
-
-        new_score = score.reshape(-1)[jnp.maximum(latest - 1, 0)]
-        gathered = Gathered(
-            wins=before.wins + total(wins),
-            losses=before.losses + total(losses),
-            played=before.played + total(jnp.ones_like(wins)),
-            score=jnp.where(latest > 0, new_score, before.score),
-            open_score=open_score,
-            open_length=open_length,
-        )
-        return teaching._replace(gathered=gathered)
+        totals = add_counts(teaching.episodes, tasks, outcomes, ended)
+        scores = strategy.transition_score(played.advantages)
+        totals = add_scores(totals, TrainingSteps(played.dones, played.tasks, scores))
+        return teaching._replace(episodes=totals)
 
     def refresh(
         self,
@@ -118,31 +108,34 @@ class Teacher:
             key: for noise.
             episodes: the teacher's rollouts, if any.
         """
-        gathered = teaching.gathered
-        fields: dict[str, Array] = {
-            "values": values,
-            "wins": gathered.wins,
-            "losses": gathered.losses,
-            "score": gathered.score,
-            "played": gathered.played,
-            "noise": jax.random.uniform(key, (self.n,), minval=-1.0, maxval=1.0),
-        }
-        if episodes is not None and self.plan is not None:
-            fields |= _rollout_evidence(self.plan, episodes)
-        used = {name: field for name, field in fields.items() if name in self.uses}
-        state = strategy.update(teaching.strategy, Evidence(step=step, **used))
-        finite = [jnp.all(jnp.isfinite(field)) for field in used.values()]
+        evidence = build_evidence(
+            self.uses,
+            step,
+            values=values,
+            episodes=teaching.episodes,
+            rollouts=self._average(episodes),
+            noise=jax.random.uniform(key, (self.n,), minval=-1.0, maxval=1.0),
+        )
+        state = strategy.update(teaching.strategy, evidence)
+        fields = [field for field in evidence[1:] if field is not None]
+        finite = [jnp.all(jnp.isfinite(field)) for field in fields]
         steps = 0 if episodes is None else episodes.steps
-        nothing = jnp.zeros_like(gathered.wins)
         cumulative = _cumulative(strategy.probabilities(state))
         return Teaching(
             strategy=state,
-            gathered=gathered._replace(wins=nothing, losses=nothing, played=nothing),
+            episodes=without_counts(teaching.episodes),
             cumulative=cumulative,
             step=jnp.asarray(step, dtype=jnp.int32),
             teacher_steps=teaching.teacher_steps + steps,
             sound=teaching.sound & jnp.all(jnp.asarray([cumulative[-1] > 0.0, *finite])),
         )
+
+    def _average(self, episodes: Episodes | None) -> RolloutMeans | None:
+        """What the teacher's rollouts say about every task, None without rollouts."""
+        if episodes is None or self.plan is None:
+            return None
+        measured = episodes.returns if self.plan.measure == "return" else episodes.success
+        return average_rollouts(measured.astype(jnp.float32), self.plan.top_fraction)
 
 
 def _cumulative(p: Array) -> Array:
@@ -154,33 +147,3 @@ def _as_jax(leaf: Any) -> Array:
     """A JAX array; floating-point numbers become single precision."""
     array = jnp.asarray(leaf)
     return array.astype(jnp.float32) if jnp.issubdtype(array.dtype, jnp.floating) else array
-
-
-def _rollout_evidence(plan: RolloutPlan, episodes: Episodes) -> dict[str, Array]:
-    """Mean and best rollouts of every task, from k episodes on each."""
-    measured = episodes.returns if plan.measure == "return" else episodes.success
-    measured = measured.astype(jnp.float32)
-    top = max(1, round(plan.top_fraction * plan.episodes))
-    best = jnp.sort(measured, axis=1)[:, -top:]
-    return {
-        "rollout_success": jnp.mean(measured, axis=1),
-        "rollout_top": jnp.mean(best, axis=1),
-    }
-
-
-def _episode_scores(
-    strategy: Strategy, before: Gathered, played: Played
-) -> tuple[Array, Array, Array]:
-    """(mean score [T, b] of the episode up to each step, sum and length of open episodes)."""
-
-    def step(
-        open_: tuple[Array, Array], now: tuple[Array, Array]
-    ) -> tuple[tuple[Array, Array], Array]:
-        score, done = now
-        total, length = open_[0] + score, open_[1] + 1.0
-        return (jnp.where(done, 0.0, total), jnp.where(done, 0.0, length)), total / length
-
-    now = (strategy.transition_score(played.advantages), played.dones)
-    start = (before.open_score, before.open_length)
-    (open_score, open_length), means = lax.scan(step, start, now)
-    return means, open_score, open_length

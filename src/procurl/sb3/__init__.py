@@ -1,7 +1,7 @@
 """Curricula for Stable-Baselines3: any of its algorithms, in any Gymnasium environment.
 
 Read from the bottom up: `envs` (the environments that play tasks and what the policy sees there),
-`critic`, `pool_values` and `scores` (evidence), `evaluation`, `teacher` (which evidence a strategy
+`critic` and `pool_values` (evidence), `evaluation`, `teacher` (which evidence a strategy
 receives, and when), `saving`, `callback` (connects the teacher to an algorithm) and `recorder`
 (records evaluations).
 """

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
@@ -23,25 +24,25 @@ from procurl.sb3.saving.runs import (
     restore_progress,
     write_run,
 )
-from procurl.sb3.scores import Ended
 from procurl.sb3.seeds import episode_seed
-from procurl.sb3.teacher import Teacher, TeacherSettings
+from procurl.sb3.teacher import ModelTeacher, TeacherSettings
+from procurl.strategies.registry import as_strategy
 from procurl.strategies.strategy import Strategy
 
 
 class CurriculumCallback(BaseCallback):
     """Choose the tasks that an algorithm trains on.
 
-    >>> from procurl import TaskEnv, TaskPool, make_strategy
+    >>> from procurl import TaskEnv, TaskPool
     >>> env = TaskEnv(MyEnv(), TaskPool(contexts))  # doctest: +SKIP
-    >>> callback = CurriculumCallback(make_strategy("procurl-val", beta=20))
+    >>> callback = CurriculumCallback("procurl-val")
     >>> PPO("MlpPolicy", env).learn(1_000_000, callback=callback)  # doctest: +SKIP
 
     After each policy update the strategy receives its evidence, and each environment receives the
     ids of the tasks to play until the next update. Training episodes are never interrupted.
 
     Args:
-        strategy: from `make_strategy`, or your own.
+        strategy: from `make_strategy`, your own, or a name for its default settings.
         seed: seed of the teacher; None uses the model's, or 0 if it has none.
         value_fn: replaces the algorithm's critic; maps m observations, as the policy sees them, to
             m values.
@@ -53,7 +54,7 @@ class CurriculumCallback(BaseCallback):
             averaged, for random resets.
         refresh_every: minimum number of training steps between refreshes; None refreshes after
             every update of an on-policy algorithm, and every 1,000 steps for others. The strategy's
-            own `refresh_every` applies as well.
+            own rule, `Strategy.due`, applies as well.
         tasks_per_refresh: for very large pools, the number of tasks valued per refresh, in
             rotation; None values all.
         save_to: a folder to which the run is saved during and after training, see `save`.
@@ -63,7 +64,7 @@ class CurriculumCallback(BaseCallback):
 
     def __init__(
         self,
-        strategy: Strategy,
+        strategy: Strategy | str,
         *,
         seed: int | None = None,
         value_fn: ValueFunction | None = None,
@@ -77,7 +78,7 @@ class CurriculumCallback(BaseCallback):
     ) -> None:
         super().__init__(verbose)
         self.settings = TeacherSettings(
-            strategy,
+            as_strategy(strategy),
             seed,
             value_fn,
             eval_env,
@@ -89,16 +90,17 @@ class CurriculumCallback(BaseCallback):
         require_whole("save_every", save_every, at_least=1)
         self.save_to = save_to
         self.save_every = save_every
-        self.model_file: Path | None = None  # the model saved with the loaded run
-        self.picks: list[Ids] | None = None  # of all episodes that ended, where a list is put here
-        self._teacher: Teacher | None = None
-        self._ended: list[Ended] = []  # in the rollout that is being collected
-        self._rollout_step = 0
+        self.model_file: Path | None = None  # the model that belongs to what was loaded
+        self.picks: list[Ids] | None = None  # tasks of all episodes that ended, if set to a list
+        self._teacher: ModelTeacher | None = None
+        # Of the rollout that is being collected, by step.
+        self._dones: list[NDArray[np.bool_]] = []
+        self._tasks: list[Ids] = []
         self._saved_at = 0  # training steps at the last save
-        self._saved: Saved | None = None  # loaded, not yet restored
+        self._saved: Saved | None = None  # loaded and not yet restored
 
     @property
-    def teacher(self) -> Teacher:
+    def teacher(self) -> ModelTeacher:
         """The teacher of this run; available once `learn` has started."""
         if self._teacher is None:
             raise RuntimeError("there is no curriculum yet: it starts when model.learn is called")
@@ -147,7 +149,7 @@ class CurriculumCallback(BaseCallback):
         if self.picks is not None:
             self.picks += tasks
 
-    def tell(self) -> None:
+    def refresh(self) -> None:
         """Refresh the strategy if it is due; otherwise its evidence waits for the next rollout."""
         if self.teacher.due(self.num_timesteps):
             self.teacher.refresh(self.num_timesteps)
@@ -165,16 +167,16 @@ class CurriculumCallback(BaseCallback):
             require_folder(Path(self.save_to))
         new_env = before is None or before.workers.env is not env
         if new_env:
-            self._teacher = Teacher(self.settings, self.model, env, before)
+            self._teacher = ModelTeacher(self.settings, self.model, env, before)
         if self._saved is not None:
-            self._take_up(self._saved)
+            self._restore(self._saved)
             return
         if new_env:
             self.teacher.look()
         if new_env or self.num_timesteps == 0:  # otherwise episodes continue
             self._begin_episodes(episode_seed(self.model))
 
-    def _take_up(self, saved: Saved) -> None:
+    def _restore(self, saved: Saved) -> None:
         """Restore a saved run: the curriculum, the episodes and the random states."""
         teacher = self.teacher
         restore_progress(saved, teacher)
@@ -204,11 +206,10 @@ class CurriculumCallback(BaseCallback):
         if isinstance(normalized := model.get_vec_normalize_env(), VecNormalize):
             model._last_original_obs = normalized.get_original_obs()
         teacher.workers.collect()
-        if teacher.scores is not None:
-            teacher.scores.forget_open()
+        teacher.drop_open_episodes()
 
     def _on_rollout_start(self) -> None:
-        self._ended, self._rollout_step = [], 0
+        self._dones, self._tasks = [], []
         if self.num_timesteps - self._saved_at >= self.save_every:
             self._save()
         # The policy has been updated since the last rollout ended, so the critic is new.
@@ -216,21 +217,19 @@ class CurriculumCallback(BaseCallback):
             self._round()
 
     def _on_step(self) -> bool:
-        if self.teacher.scores is not None:
-            for env in np.flatnonzero(self.locals["dones"]):
-                task = _task_of(self.locals["infos"][env])
-                self._ended.append(Ended(self._rollout_step, int(env), task))
-            self._rollout_step += 1
+        if self.teacher.scores_episodes:
+            dones, infos = np.array(self.locals["dones"], dtype=bool), self.locals["infos"]
+            tasks = [_task_of(infos[i]) if done else 0 for i, done in enumerate(dones)]
+            self._dones.append(dones)
+            self._tasks.append(np.array(tasks, dtype=np.int64))
         # Off-policy algorithms start a rollout at every step, or only with an episode.
         if not self.teacher.on_policy and self.num_timesteps >= self.teacher.next_round:
             self._round()
         return True
 
     def _on_rollout_end(self) -> None:
-        if self.teacher.scores is not None:
-            advantages = self.model.rollout_buffer.advantages  # type: ignore[attr-defined]
-            scores = self.teacher.strategy.transition_score(advantages)
-            self.teacher.scores.add(scores, self._ended)
+        if self.teacher.scores_episodes:
+            self.teacher.add_rollout(np.stack(self._dones), np.stack(self._tasks))
 
     def _on_training_end(self) -> None:
         self.collect()  # the next call of `learn` may use other environments
@@ -244,7 +243,7 @@ class CurriculumCallback(BaseCallback):
     def _round(self) -> None:
         """Refresh the strategy if it is due, and push the next tasks."""
         self.collect()
-        self.tell()
+        self.refresh()
         self.teacher.push(self.num_timesteps)
 
     def _log(self) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
+from procurl.evidence import RolloutMeans, average_rollouts
 from procurl.sb3.critic import ValueFunction, Values, values_of
 from procurl.sb3.envs.episodes import Outcomes, play
 from procurl.sb3.envs.observations import (
@@ -75,18 +76,13 @@ class PoolValues:
 
 def roll_out(
     model: BaseAlgorithm, workers: Workers, plan: RolloutPlan, seed: int
-) -> tuple[dict[str, NDArray[np.float64]], Outcomes]:
-    """(fields of evidence, the episodes) of the stochastic policy on every task of the pool."""
+) -> tuple[RolloutMeans, Outcomes]:
+    """(means per task, the episodes) of the stochastic policy on every task of the pool."""
     n = len(workers.pool)
     tasks = np.repeat(np.arange(n), plan.episodes)
     episodes = play(model, workers, tasks, deterministic=False, seed=seed)
     measured = _measured(episodes, tasks, plan.measure).reshape(n, plan.episodes)
-    top = max(1, round(plan.top_fraction * plan.episodes))
-    fields = {
-        "rollout_success": measured.mean(axis=1),
-        "rollout_top": np.sort(measured, axis=1)[:, -top:].mean(axis=1),
-    }
-    return fields, episodes
+    return average_rollouts(measured, plan.top_fraction), episodes
 
 
 def _measured(episodes: Outcomes, tasks: Ids, measure: str) -> NDArray[np.float64]:

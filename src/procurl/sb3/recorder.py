@@ -18,7 +18,7 @@ from procurl.sb3.envs.eval_env import Given, seen_alike
 from procurl.sb3.envs.workers import Ids, Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate, with_tasks
 from procurl.sb3.seeds import seed_of
-from procurl.sb3.teacher import Teacher, second_workers
+from procurl.sb3.teacher import ModelTeacher, second_workers
 
 
 class PoolRecorder(BaseCallback):
@@ -109,7 +109,7 @@ class PoolRecorder(BaseCallback):
         self._take_up(self._store)
         self._since = time.perf_counter()
 
-    def _teacher(self) -> Teacher:
+    def _teacher(self) -> ModelTeacher:
         try:
             return self.curriculum.teacher
         except RuntimeError as error:
@@ -118,7 +118,7 @@ class PoolRecorder(BaseCallback):
                 "in the list, callback=[curriculum, recorder]"
             ) from error
 
-    def _begin_anew(self, teacher: Teacher) -> None:
+    def _begin_anew(self, teacher: ModelTeacher) -> None:
         """Choose the seed of a new run; raises if it would replace a finished one unasked."""
         self.measured = []
         finished = _finished(self.out)

@@ -10,7 +10,14 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.curriculum import Curriculum
-from procurl.evidence import Evidence
+from procurl.evidence import (
+    EpisodeTotals,
+    TrainingSteps,
+    add_counts,
+    add_scores,
+    build_evidence,
+    no_episodes,
+)
 from procurl.internals.checks import require_whole
 from procurl.sb3.critic import ValueFunction, critic_of
 from procurl.sb3.envs.eval_env import (
@@ -25,8 +32,8 @@ from procurl.sb3.envs.observations import view_of
 from procurl.sb3.envs.workers import Ids, Workers
 from procurl.sb3.evaluation import with_tasks
 from procurl.sb3.pool_values import PoolValues, roll_out
-from procurl.sb3.scores import EpisodeScores
 from procurl.sb3.seeds import seed_of
+from procurl.strategies.refreshing import is_due
 from procurl.strategies.strategy import Strategy
 
 OFF_POLICY_INTERVAL = 1_000  # training steps between rounds, if every step is an update
@@ -46,11 +53,6 @@ class TeacherSettings:
 
     def check(self) -> None:
         """Raise on a setting of the wrong type or out of range."""
-        if not isinstance(self.strategy, Strategy):
-            raise TypeError(
-                f"strategy must be a Strategy, as from make_strategy, got {self.strategy!r}"
-            )
-        self.strategy.check()
         if self.seed is not None:
             require_whole("seed", self.seed, at_least=0)
         if self.value_fn is not None and not callable(self.value_fn):
@@ -61,7 +63,7 @@ class TeacherSettings:
                 require_whole(name, getattr(self, name), at_least=1)
 
 
-class Teacher:
+class ModelTeacher:
     """A curriculum over the tasks that a model's environments play.
 
     The constructor checks that the model and its environments provide what the strategy needs.
@@ -78,7 +80,7 @@ class Teacher:
         settings: TeacherSettings,
         model: BaseAlgorithm,
         env: VecEnv,
-        before: "Teacher | None" = None,
+        before: "ModelTeacher | None" = None,
     ) -> None:
         self.settings = settings
         self.model = model
@@ -92,7 +94,9 @@ class Teacher:
         self.strategy = self.curriculum.strategy
         n = len(self.workers.pool)
         self.values = self._pool_values(n) if "values" in self.strategy.uses else None
-        self.scores = self._episode_scores(n) if "score" in self.strategy.uses else None
+        self.scores_episodes = "score" in self.strategy.uses
+        if self.scores_episodes:
+            self._require_advantages()
         self.plan = self.strategy.rollout_plan()
         self.eval_workers = None if self.plan is None else self._workers_for_rollouts()
         self.teacher_steps: int = before.teacher_steps if before else 0  # taken by rollouts
@@ -101,8 +105,9 @@ class Teacher:
         # Tasks and returns of episodes since the last refresh.
         self.tasks: list[Ids] = before.tasks if before else []
         self.returns: list[NDArray[np.float64]] = before.returns if before else []
-        if before is not None and self.scores is not None and before.scores is not None:
-            self.scores.score, self.scores.played = before.scores.score, before.scores.played
+        self.totals = no_episodes(n, self.workers.n_envs)  # counts stay 0 until a refresh
+        if before is not None:
+            self.totals = self.totals._replace(score=before.totals.score)
 
     @property
     def on_policy(self) -> bool:
@@ -135,44 +140,51 @@ class Teacher:
 
     def due(self, step: int) -> bool:
         """Whether to refresh now: after a policy update, at most once per step."""
-        if not self.strategy.uses or getattr(self.model, "_n_updates", 1) == 0:
+        if getattr(self.model, "_n_updates", 1) == 0:
             return False
-        waited = step - self.refreshed_at >= (self.settings.refresh_every or 1)
-        due = self.strategy.due(step, self.refreshed_at, self.teacher_steps)
-        return waited and bool(due)
+        at_least = self.settings.refresh_every or 1
+        return bool(is_due(self.strategy, step, self.refreshed_at, self.teacher_steps, at_least))
+
+    def add_rollout(self, dones: NDArray[Any], tasks: NDArray[Any]) -> None:
+        """Score the episodes of the rollout that the model has just collected.
+
+        Args:
+            dones: [T, b] whether an episode ended.
+            tasks: [T, b] its task where it did.
+        """
+        advantages = self.model.rollout_buffer.advantages  # type: ignore[attr-defined]
+        scores = self.strategy.transition_score(advantages)
+        self.totals = add_scores(self.totals, TrainingSteps(dones, tasks, scores))
+
+    def drop_open_episodes(self) -> None:
+        """Forget the episodes that were broken off."""
+        nothing = np.zeros(self.workers.n_envs)
+        self.totals = self.totals._replace(open_score=nothing, open_length=nothing)
 
     def refresh(self, step: int) -> None:
         """Pass new evidence to the strategy: critic values, rollouts and training episodes."""
-        fields: dict[str, Any] = {}
-        if self.values is not None:
-            fields["values"] = self.values.refresh(self.workers.env)
-        fields |= self._training_evidence(fields.get("values"))
+        values = None if self.values is None else self.values.refresh(self.workers.env)
+        means = None
         if self.plan is not None and self.eval_workers is not None:
             seed = seed_of(self.seed, step)
-            found, episodes = roll_out(self.model, self.eval_workers, self.plan, seed)
-            fields |= found
+            means, episodes = roll_out(self.model, self.eval_workers, self.plan, seed)
             self.teacher_steps += episodes.steps
-        used = {name: field for name, field in fields.items() if name in self.strategy.uses}
-        self.curriculum.observe(Evidence(step=step, **used))
+        evidence = build_evidence(
+            self.strategy.uses,
+            step,
+            values=values,
+            episodes=self._counted(values),
+            rollouts=means,
+        )
+        self.curriculum.observe(evidence)
         self.refreshed_at = step
         self.tasks, self.returns = [], []
-        if self.scores is not None:
-            self.scores.forget_played()
 
-    def _training_evidence(self, values: Any) -> dict[str, Any]:
-        """Evidence from the training episodes since the last refresh."""
-        n = len(self.curriculum.pool)
+    def _counted(self, values: Any) -> EpisodeTotals:
+        """The totals with the training episodes since the last refresh."""
         tasks = np.concatenate([*self.tasks, np.zeros(0, dtype=np.int64)])
         returns = np.concatenate([*self.returns, np.zeros(0)])
-        wins, losses = self.strategy.outcomes(returns, values)
-        found: dict[str, Any] = {
-            "wins": np.bincount(tasks, wins, n),
-            "losses": np.bincount(tasks, losses, n),
-            "played": np.bincount(tasks, minlength=n),
-        }
-        if self.scores is not None:
-            found |= {"score": self.scores.score, "played": self.scores.played}
-        return found
+        return add_counts(self.totals, tasks, self.strategy.outcomes(returns, values))
 
     def _pool_values(self, n: int) -> PoolValues | None:
         value_fn = self.settings.value_fn or self._critic()
@@ -195,14 +207,13 @@ class Teacher:
             return None
         return lambda seen: np.asarray(critic(seen)) * reward_scale(env)
 
-    def _episode_scores(self, n: int) -> EpisodeScores:
+    def _require_advantages(self) -> None:
         if not hasattr(self.model, "rollout_buffer"):
             raise ValueError(
                 f"{type(self.strategy).__name__} needs the advantages in a rollout buffer, and "
                 f"{type(self.model).__name__} has none: use an on-policy algorithm, such as PPO "
                 "or A2C, or another strategy"
             )
-        return EpisodeScores(n, self.workers.n_envs)
 
     def _workers_for_rollouts(self) -> Workers:
         env, given = self.workers.env, self.settings.eval_env

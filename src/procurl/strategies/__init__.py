@@ -1,27 +1,53 @@
-"""Every strategy of the paper, and the registry that knows them by name."""
+"""Every strategy of the paper, the parts they are made of, and the registry of their names.
+
+`strategy` is the interface and `refreshing` the rule that tells engines when to refresh one.
+`success_strategy` wires an estimate of success, a potential (`potentials`) and a sampler
+(`samplers`) together; `procurl` and `easy_hard` only say which. The other modules are strategies of
+their own kind.
+"""
 
 from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.iid import IID
 from procurl.strategies.plr import PLR
-from procurl.strategies.procurl import ProCuRL, TopRollouts
-from procurl.strategies.registry import make_strategy, register_strategy, strategy_names
-from procurl.strategies.softmax import Argmax
+from procurl.strategies.potentials import Ease, Hardness, Potential, Proximal, TopRollouts
+from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
+from procurl.strategies.registry import (
+    as_strategy,
+    make_strategy,
+    register_strategy,
+    strategy_names,
+)
+from procurl.strategies.samplers import Argmax, Sampler, Softmax
+from procurl.strategies.schedules import LinearSchedule, Schedule, Scheduled
 from procurl.strategies.space import SPaCE, SPaCEAlt
 from procurl.strategies.spdl import SPDL
 from procurl.strategies.strategy import Strategy
+from procurl.strategies.success_strategy import SuccessStrategy
 
 __all__ = [
     "IID",
     "PLR",
     "SPDL",
     "Argmax",
+    "Ease",
     "Easy",
     "Hard",
+    "Hardness",
+    "LinearSchedule",
+    "Potential",
     "ProCuRL",
+    "ProCuRLArgmax",
+    "Proximal",
     "SPaCE",
     "SPaCEAlt",
+    "Sampler",
+    "Schedule",
+    "Scheduled",
+    "Softmax",
     "Strategy",
+    "SuccessStrategy",
     "TopRollouts",
+    "as_strategy",
     "make_strategy",
     "register_strategy",
     "strategy_names",

@@ -9,8 +9,7 @@ from procurl.internals.settings import with_settings
 from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.iid import IID
 from procurl.strategies.plr import PLR
-from procurl.strategies.procurl import ProCuRL
-from procurl.strategies.softmax import Argmax
+from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
 from procurl.strategies.space import SPaCE, SPaCEAlt
 from procurl.strategies.spdl import SPDL
 from procurl.strategies.strategy import Strategy
@@ -22,7 +21,7 @@ _DEFAULTS: dict[str, Callable[[], Strategy]] = {
     "procurl-env-2": lambda: ProCuRL(success=RolloutSuccess(budget=2.0)),
     "procurl-env-4": lambda: ProCuRL(success=RolloutSuccess(budget=4.0)),
     "procurl-out": lambda: ProCuRL(success=OutcomeSuccess()),
-    "procurl-argmax": lambda: Argmax(ProCuRL(success=CriticSuccess())),
+    "procurl-argmax": ProCuRLArgmax,
     "space": SPaCE,
     "space-alt": SPaCEAlt,
     "spdl": SPDL,
@@ -41,13 +40,12 @@ def strategy_names() -> tuple[str, ...]:
 def make_strategy(name: str, **settings: Any) -> Strategy:
     """The strategy of that name, with `settings` in place of its defaults.
 
-    A setting may belong to the strategy or to the success estimate inside it, and `epsilon=…` adds
-    the noise of the paper's ablation to the estimate. Raises ValueError on an unknown name or
-    setting and on a value out of range.
+    A setting may belong to the strategy or to the success estimate inside it. Raises ValueError on
+    an unknown name or setting and on a value out of range.
 
     >>> make_strategy("procurl-val", beta=10.0, v_max=60.0)  # doctest: +NORMALIZE_WHITESPACE
     ProCuRL(success=CriticSuccess(v_min=0.0, v_max=60.0, refresh_every=None), beta=10.0, gamma1=1.0,
-            gamma2=1.0, p_star=1.0, floor=0.0)
+            gamma2=1.0, p_star=1.0, floor=0.0, epsilon=None)
     """
     if name not in strategy_names():
         raise ValueError(
@@ -59,15 +57,28 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
     return strategy
 
 
-def register_strategy(name: str, default: Callable[[], Any]) -> None:
-    """Let `make_strategy` know a strategy of your own, in this process.
+def as_strategy(strategy: Strategy | str) -> Strategy:
+    """`strategy` itself with its settings checked, or the strategy of that name."""
+    if isinstance(strategy, str):
+        return make_strategy(strategy)
+    if not isinstance(strategy, Strategy):
+        raise TypeError(
+            "strategy must be a Strategy, such as one from make_strategy, or a name "
+            f"({', '.join(_DEFAULTS)}), got {strategy!r}"
+        )
+    strategy.check()
+    return strategy
 
-    The command line knows it where a script that registers it runs `procurl.cli.main`.
+
+def register_strategy(name: str, default: Callable[[], Any]) -> None:
+    """Add a strategy of your own to those of `make_strategy`, in this process.
+
+    The command line knows it if a script registers it and then runs `procurl.cli.main`.
 
     Args:
         name: a name that is not taken.
-        default: gives the strategy with its default settings; the class itself, if every field has
-            a default.
+        default: returns the strategy with its default settings; the class itself, if every field
+            has a default.
     """
     if name in _DEFAULTS:
         raise ValueError(f"strategy {name!r} is registered already; choose another name")

@@ -8,7 +8,7 @@ from procurl.internals.checks import require_number
 
 
 class Schedule(Protocol):
-    """A setting as a function of the training steps so far. Write one as a frozen dataclass."""
+    """A setting as a function of the training steps so far; write it as a frozen dataclass."""
 
     def __call__(self, step: Array, /) -> Array: ...
 
@@ -45,8 +45,8 @@ def check_scheduled(argument: str, setting: Scheduled, low: float) -> None:
         require_number(argument, setting, at_least=low)
     elif not hasattr(setting, "__dataclass_fields__"):
         raise TypeError(
-            f"{argument} must be a number or a schedule that can be saved, an instance of a frozen "
-            f"dataclass such as LinearSchedule, got {setting!r}"
+            f"{argument} must be a number or a schedule (an instance of a frozen dataclass with "
+            f"__call__(step), such as LinearSchedule), got {setting!r}: it cannot be saved"
         )
     elif (check := getattr(setting, "check", None)) is not None:
         check()

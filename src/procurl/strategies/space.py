@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, largest, namespace, softmax
+from procurl.internals.arrays import Array, largest, namespace
 from procurl.internals.checks import require_bounds, require_interval, require_number, require_whole
-from procurl.strategies.schedules import Scheduled, check_scheduled, value_at
-from procurl.strategies.softmax import Potential
+from procurl.strategies.samplers import Softmax
+from procurl.strategies.schedules import Scheduled
 from procurl.strategies.strategy import Strategy
 from procurl.success import keep_finite, normalize
 
@@ -95,11 +95,11 @@ class SPaCEAltState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SPaCEAlt(Potential):
+class SPaCEAlt(Strategy):
     """P(s) ∝ exp(β · (V(s) − V'(s))), with V' the values of the previous update, 0 at first.
 
     Args:
-        beta: how sharply the largest rises are preferred, a constant or a schedule over steps.
+        beta: how strongly the largest rises are preferred, a constant or a schedule over steps.
         v_min, v_max: range of the values. V/v_max is used; rewards of 0 and 1 need no setting. With
             None for both, the difference itself is scaled to [0, 1] over the pool.
         floor: share of the mass that is always spread evenly over the pool.
@@ -111,6 +111,11 @@ class SPaCEAlt(Potential):
     v_max: float | None = 1.0
     floor: float = 0.0
     refresh_every: int | None = None
+
+    @property
+    def sampler(self) -> Softmax:
+        """The distribution, given the rise of the values."""
+        return Softmax(self.beta, self.floor)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -130,16 +135,12 @@ class SPaCEAlt(Potential):
             progress=progress.astype(state.progress.dtype),
         )
 
-    def potential(self, state: SPaCEAltState) -> Array:
-        return state.progress
-
     def probabilities(self, state: SPaCEAltState) -> Array:
-        return softmax(value_at(self.beta, state.step) * self.potential(state), self.floor)
+        return self.sampler(state.progress, state.step)
 
     def check(self) -> None:
-        check_scheduled("beta", self.beta, low=0.0)
+        self.sampler.check()
         require_bounds(self.v_min, self.v_max)
         if self.v_max is not None:
             require_number("v_max", self.v_max, above=0.0)
-        require_number("floor", self.floor, at_least=0.0, at_most=1.0)
         require_interval(self.refresh_every)

@@ -19,18 +19,16 @@ class Strategy(ABC):
     and `bool` fields are compiled in.
     """
 
-    refresh_every: int | None = (
-        None  # training steps between refreshes; None: after every policy update
-    )
+    refresh_every: int | None = None  # training steps between refreshes; None: every policy update
 
     @property
     @abstractmethod
     def needs(self) -> tuple[str, ...]:
-        """The fields of `Evidence` that `update` cannot do without."""
+        """The fields of `Evidence` that `update` requires."""
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """The fields of `Evidence` that `update` looks at, needed or not."""
+        """The fields of `Evidence` that `update` reads, required or not."""
         return self.needs
 
     @abstractmethod
@@ -56,7 +54,7 @@ class Strategy(ABC):
         return self
 
     def estimated_success(self, state: Any) -> Array | None:
-        """[n] the probability of success that the strategy goes by, None if it uses none."""
+        """[n] the probability of success that the strategy follows, None if it uses none."""
         return None
 
     def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
@@ -64,7 +62,11 @@ class Strategy(ABC):
         return outcomes_of(returns, 0.0, 1.0)
 
     def transition_score(self, advantages: Array) -> Array:
-        """What each transition adds to the score of its episode, the mean over its transitions."""
+        """What each transition adds to the score of its episode, which is the mean over them.
+
+        Args:
+            advantages: GAE advantages of any shape.
+        """
         return namespace(advantages).abs(advantages)
 
     def rollout_plan(self) -> RolloutPlan | None:
@@ -72,5 +74,19 @@ class Strategy(ABC):
         return None
 
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
-        """Whether to refresh now; see `RolloutSuccess.due` for the arguments."""
-        return step - refreshed_at >= (self.refresh_every or 0)
+        """Whether to refresh now: by default once `refresh_every` training steps have passed.
+
+        With a rollout budget, all refreshes so far must be paid off as well:
+
+            step − refreshed_at ≥ refresh_every   and   teacher_steps ≤ (budget − 1) · step.
+
+        Args:
+            step: training steps so far.
+            refreshed_at: the value of `step` at the last refresh, 0 before the first.
+            teacher_steps: environment steps that the teacher's rollouts have taken so far.
+        """
+        waited = step - refreshed_at >= (self.refresh_every or 0)
+        plan = self.rollout_plan()
+        if plan is None or plan.budget is None:
+            return waited
+        return waited & (teacher_steps <= (plan.budget - 1.0) * step)

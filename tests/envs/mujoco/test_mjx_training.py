@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from procurl import make_strategy
+from procurl import TaskPool, make_strategy
 from procurl.envs.ant_goal.mjx import MjxAntGoal
 from procurl.envs.ball_catching.mjx import MjxBallCatching
 from procurl.ppo.checkpoints import checkpoint_of, restore
@@ -21,8 +21,8 @@ VAL = make_strategy("procurl-val", v_min=0.0, v_max=60.0)
 
 def tiny_runs(env, eval_every):
     """One run in four environments, evaluated on two tasks."""
-    contexts = env.contexts_of(env.default_pool())[:2]
-    return Runs(env, contexts, [VAL], [TINY], seeds=[0], n_envs=4, eval_every=eval_every)
+    pool = TaskPool(env.contexts_of(env.default_pool())[:2])
+    return Runs(env, pool, [VAL], [TINY], seeds=[0], n_envs=4, eval_every=eval_every)
 
 
 @pytest.mark.parametrize(

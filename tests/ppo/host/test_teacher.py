@@ -79,15 +79,15 @@ def test_the_teacher_counts_the_episodes_that_ended(name):
     env = vector_of(task_env)
     run = host_run(env, make_strategy(name, refresh_every=10**6), ppo=STILL)
     after(2, run)
-    gathered = run.state.teaching.gathered
+    totals = run.state.teaching.episodes
     ended = env.call("collect")
     tasks = np.concatenate([played.tasks for played in ended])
     returns = np.concatenate([played.returns for played in ended])
     assert len(tasks) > 40
-    np.testing.assert_array_equal(gathered.played, np.bincount(tasks, minlength=N))
-    np.testing.assert_array_equal(gathered.wins, np.bincount(tasks, returns, minlength=N))
-    np.testing.assert_array_equal(gathered.losses, np.bincount(tasks, 1 - returns, minlength=N))
-    assert np.all((np.asarray(gathered.score) > 0) == (np.bincount(tasks, minlength=N) > 0))
+    np.testing.assert_array_equal(totals.played, np.bincount(tasks, minlength=N))
+    np.testing.assert_array_equal(totals.wins, np.bincount(tasks, returns, minlength=N))
+    np.testing.assert_array_equal(totals.losses, np.bincount(tasks, 1 - returns, minlength=N))
+    assert np.all((np.asarray(totals.score) > 0) == (np.bincount(tasks, minlength=N) > 0))
 
 
 def test_neither_evaluations_nor_rollouts_touch_the_training_episodes():

@@ -93,8 +93,8 @@ def make_jax_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
     setup = setup_of(job, batch)
     runs = Runs(
         env,
-        env.contexts_of(job.pool),
-        strategies=[setup.strategy.bind(job.pool)] * batch.width,
+        job.pool,
+        strategies=[setup.strategy] * batch.width,
         ppo=[setup.ppo] * batch.width,
         seeds=list(batch.seeds),
         n_envs=job.experiment.n_envs,
@@ -104,7 +104,7 @@ def make_jax_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
         eval_stochastic=setup.preset.eval_stochastic,
         whole_at=setup.preset.whole_at,
         followed=setup.snapshot_tasks,
-        test_contexts=None if job.test_pool is None else env.contexts_of(job.test_pool),
+        test_pool=job.test_pool,
     )
     return JaxTrainer(runs, job.experiment.env)
 

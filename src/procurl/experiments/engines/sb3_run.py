@@ -97,7 +97,7 @@ class SB3Run:
         restore_random_state(self._random)
         try:
             self.model.learn(self.ppo.n_steps, self.callback, reset_num_timesteps=False)
-            self.callback.tell()  # now, so that evaluations see it
+            self.callback.refresh()  # now, so that evaluations see it
         except ValueError:  # PyTorch raises it if the parameters of a distribution are not finite
             if _all_finite(self.weights()):
                 raise

@@ -108,5 +108,5 @@ def task_values(network: ActorCritic, params: Any, observations: Array) -> Array
 fresh_params = jax.jit(init_params, static_argnames=("network", "observation_size"))
 draw_task_ids = jax.jit(draw_tasks, static_argnames="shape")
 learn = jax.jit(Student.learn, static_argnums=0)
-gather = jax.jit(Teacher.gather, static_argnums=0)
+count_episodes = jax.jit(Teacher.count_episodes, static_argnums=0)
 refresh = jax.jit(Teacher.refresh, static_argnums=0)

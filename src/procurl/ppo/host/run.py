@@ -24,13 +24,13 @@ from procurl.ppo.host.programs import (
     CutShort,
     HostLanes,
     bootstrapped,
+    count_episodes,
     deterministic,
     draw_noise,
     draw_task_ids,
     endless_noise,
     env_seed,
     fresh_params,
-    gather,
     learn,
     refresh,
     stacked,
@@ -45,6 +45,8 @@ from procurl.ppo.programs import PURPOSE
 from procurl.ppo.runs import MOST_UPDATES_NOTED, Evaluation, Followed, positions_of
 from procurl.ppo.student import Played, Student
 from procurl.ppo.teacher import Teacher, Teaching
+from procurl.strategies.refreshing import is_due
+from procurl.strategies.registry import as_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 from procurl.tasks.pool import TaskPool
@@ -127,12 +129,7 @@ class HostRun:
         self.network = actor_critic(self.ppo, self._host.head)
         # It is stepped on the host, so nothing is asked of the student that needs an environment.
         self.student = Student(cast(ArrayEnv, None), self.network, self.n_envs)
-        self.teacher = Teacher(
-            len(self.pool),
-            self.n_envs,
-            frozenset(self.strategy.uses),
-            self.strategy.rollout_plan(),
-        )
+        self.teacher = Teacher.of(self.strategy, len(self.pool), self.n_envs)
         if self.teacher.plan is not None and self._eval_host is None:
             raise ValueError(
                 f"eval_env is required: {type(self.strategy).__name__} plays rollouts on the whole "
@@ -143,13 +140,9 @@ class HostRun:
     def _check(self) -> None:
         if not isinstance(self.pool, TaskPool):
             raise TypeError(f"pool must be a TaskPool, got {type(self.pool).__name__}")
-        if not isinstance(self.strategy, Strategy):
-            raise TypeError(
-                f"strategy must be a Strategy, as from make_strategy, got {self.strategy!r}"
-            )
         if not isinstance(self.ppo, PPOSettings):
             raise TypeError(f"ppo must be PPOSettings, as from paper_settings, got {self.ppo!r}")
-        self.strategy.check()
+        self.strategy = as_strategy(self.strategy)
         self.ppo.check()
         require_whole("seed", self.seed, at_least=0)
         require_whole("eval_every", self.eval_every, at_least=1)
@@ -334,30 +327,23 @@ class HostRun:
         return stacked(rows), stacked(cuts)
 
     def _taught(self, params: Any, played: Played) -> Teaching:
-        """The teacher after an update: episodes gathered, distribution refreshed if due."""
+        """The teacher after an update: episodes counted, and the strategy refreshed if due."""
         teacher, strategy, teaching = self.teacher, self.strategy, self.state.teaching
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
         key, episodes = self._key(PURPOSE.teach), None
-        due = self._interval_passed()
-        if teacher.plan is not None:
-            due = bool(strategy.due(step, teaching.step, teaching.teacher_steps))
-            if due:
-                rollout_key, key = jax.random.split(self._key(PURPOSE.roll_out))
-                episodes = self._rolled_out(params, teacher.plan, rollout_key)
-        if teacher.gathers or due:
+        due = bool(is_due(strategy, step, teaching.step, teaching.teacher_steps))
+        if due and teacher.plan is not None:
+            rollout_key, key = jax.random.split(self._key(PURPOSE.roll_out))
+            episodes = self._rolled_out(params, teacher.plan, rollout_key)
+        if teacher.counts_episodes or due:
             values = task_values(self.network, params, self._pool_observations)
-        if teacher.gathers:
-            teaching = gather(teacher, strategy, teaching, played, values)
+        if teacher.counts_episodes:
+            teaching = count_episodes(teacher, strategy, teaching, played, values)
         if due:
             teaching = refresh(teacher, strategy, teaching, step, values, key, episodes)
         if not bool(teaching.sound):
             raise self._stopped("the evidence of a task")
         return teaching
-
-    def _interval_passed(self) -> bool:
-        """Whether the strategy's interval, in whole updates, has passed since the last refresh."""
-        every = -(-(self.strategy.refresh_every or 1) // self.ppo.n_steps)
-        return bool(self.teacher.uses) and self.updates % every == 0
 
     def _rolled_out(self, params: Any, plan: RolloutPlan, key: Array) -> Episodes:
         """The teacher's rollouts: episodes of the stochastic policy on every task."""

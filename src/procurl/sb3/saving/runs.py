@@ -27,14 +27,14 @@ from procurl.sb3.envs.normalization import restore_statistics, saved_statistics
 from procurl.sb3.envs.observations import Observations, wrappers_of
 from procurl.sb3.saving.random_state import RandomState, random_state
 from procurl.sb3.seeds import later_seed
-from procurl.sb3.teacher import Teacher
+from procurl.sb3.teacher import ModelTeacher
 
 Arrays = dict[str, NDArray[Any]]
 CURRICULUM = "curriculum.safetensors"
 STARTS = "starts.safetensors"
 FORMAT = 1
 COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
-SCORES = ("score", "played", "open_score", "open_length")
+SCORES = ("score", "open_score", "open_length")  # of the training episodes
 # What zipfile raises on damaged files.
 DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
 STATELESS = (VecMonitor, VecCheckNan, VecTransposeImage, VecExtractDictObs)
@@ -65,7 +65,7 @@ def require_folder(folder: Path) -> None:
         ) from error
 
 
-def write_run(folder: Path, teacher: Teacher) -> None:
+def write_run(folder: Path, teacher: ModelTeacher) -> None:
     """Write the model and the curriculum."""
     folder.mkdir(parents=True, exist_ok=True)
     model: Any = teacher.model
@@ -83,7 +83,7 @@ def write_run(folder: Path, teacher: Teacher) -> None:
             old.unlink()
 
 
-def state_of(teacher: Teacher) -> Saved:
+def state_of(teacher: ModelTeacher) -> Saved:
     """All that a teacher needs to resume, except the model and the first observations."""
     meta, arrays = _progress(teacher)
     episodes, more = _episodes(teacher)
@@ -127,7 +127,7 @@ def model_of(folder: Path, saved: Saved) -> Path:
     return path
 
 
-def restore_progress(saved: Saved, teacher: Teacher) -> None:
+def restore_progress(saved: Saved, teacher: ModelTeacher) -> None:
     """Restore the curriculum and its pending evidence; raises if it does not match."""
     meta, arrays = saved.meta, saved.arrays
     if (step := teacher.model.num_timesteps) != meta["step"]:
@@ -147,12 +147,11 @@ def restore_progress(saved: Saved, teacher: Teacher) -> None:
         teacher.values.starts = saved.starts
         teacher.values.values = arrays.get("values")
         teacher.values.next_task = meta["next_value"]
-    if teacher.scores is not None:
-        for name in SCORES:
-            setattr(teacher.scores, name, arrays[f"scores.{name}"])
+    scores = {name: arrays[f"scores.{name}"] for name in SCORES}
+    teacher.totals = teacher.totals._replace(**scores)
 
 
-def restore_episodes(saved: Saved, teacher: Teacher) -> bool:
+def restore_episodes(saved: Saved, teacher: ModelTeacher) -> bool:
     """Restore every training episode; returns False if the environments cannot."""
     states = saved.meta["episodes"]
     model: Any = teacher.model
@@ -166,7 +165,7 @@ def restore_episodes(saved: Saved, teacher: Teacher) -> bool:
     return True
 
 
-def _progress(teacher: Teacher) -> tuple[dict[str, Any], Arrays]:
+def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], Arrays]:
     """(JSON values, arrays) of everything a teacher keeps between rounds."""
     curriculum = teacher.curriculum.state_dict()
     arrays = {f"curriculum.{name}": part for name, part in curriculum.pop("state").items()}
@@ -182,12 +181,11 @@ def _progress(teacher: Teacher) -> tuple[dict[str, Any], Arrays]:
     arrays["returns"] = np.concatenate([*teacher.returns, np.zeros(0)])
     if teacher.values is not None and teacher.values.values is not None:
         arrays["values"] = teacher.values.values
-    if teacher.scores is not None:
-        arrays |= {f"scores.{name}": getattr(teacher.scores, name) for name in SCORES}
+    arrays |= {f"scores.{name}": getattr(teacher.totals, name) for name in SCORES}
     return meta, arrays
 
 
-def _episodes(teacher: Teacher) -> tuple[list[dict[str, Any]] | None, Arrays]:
+def _episodes(teacher: ModelTeacher) -> tuple[list[dict[str, Any]] | None, Arrays]:
     """(state of every environment or None, arrays including the model's last observations)."""
     if not _restorable(teacher):
         return None, {}
@@ -203,7 +201,7 @@ def _episodes(teacher: Teacher) -> tuple[list[dict[str, Any]] | None, Arrays]:
     return states, arrays | {f"last_obs.{key}": part for key, part in seen.items()}
 
 
-def _restorable(teacher: Teacher) -> bool:
+def _restorable(teacher: ModelTeacher) -> bool:
     """Whether no wrapper around `TaskEnv` has a state that would be lost."""
     env = teacher.workers.env
     # The string of an environment shows its wrappers: <Monitor<TaskEnv<…>>>.
@@ -212,7 +210,7 @@ def _restorable(teacher: Teacher) -> bool:
     return stateless and outside <= {"", "<Monitor"}
 
 
-def _write_starts(path: Path, teacher: Teacher) -> None:
+def _write_starts(path: Path, teacher: ModelTeacher) -> None:
     assert teacher.values is not None
     starts = teacher.values.observations
     several = isinstance(starts, dict)

@@ -1,4 +1,4 @@
-"""PLR's scores, worked by hand."""
+"""PLR's scores of a model's training episodes."""
 
 import numpy as np
 import pytest
@@ -10,29 +10,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from procurl import make_strategy
 from procurl.sb3 import CurriculumCallback
-from procurl.sb3.scores import Ended, EpisodeScores
 from tests.sb3.recording import Picks
 from tests.sb3.walk import walk_env
-
-
-def test_an_episode_is_scored_when_it_ends_and_carried_over_until_then():
-    scores = EpisodeScores(n=4, n_envs=2)
-    first = np.array([[1.0, 10.0], [3.0, 20.0], [5.0, 30.0]])
-    scores.add(first, [Ended(1, 0, task=2), Ended(2, 1, task=0)])
-    assert scores.score.tolist() == [20.0, 0.0, 2.0, 0.0]
-    assert scores.played.tolist() == [1.0, 0.0, 1.0, 0.0]
-    assert scores.open_score.tolist() == [5.0, 0.0]
-    assert scores.open_length.tolist() == [1.0, 0.0]
-    second = np.array([[7.0, 1.0], [0.0, 1.0]])
-    scores.add(second, [Ended(0, 0, task=1), Ended(1, 0, task=2)])
-    assert scores.score.tolist() == [20.0, 6.0, 0.0, 0.0]  # (5 + 7) / 2; the latest of task 2
-    assert scores.played.tolist() == [1.0, 1.0, 2.0, 0.0]
-    assert scores.open_score.tolist() == [0.0, 2.0]
-    assert scores.open_length.tolist() == [0.0, 2.0]
-    scores.forget_played()
-    scores.forget_open()
-    assert not scores.played.any()
-    assert not scores.open_length.any()
 
 
 @pytest.mark.parametrize("kind", ["value_l1", "gae", "positive_value_loss"])
@@ -65,4 +44,4 @@ def test_scores_are_means_over_the_whole_episode(kind):
             begun = step + 1
     assert len(expected) > 2
     for task, score in expected.items():
-        assert callback.teacher.scores.score[task] == pytest.approx(score, rel=1e-5)
+        assert callback.teacher.totals.score[task] == pytest.approx(score, rel=1e-5)

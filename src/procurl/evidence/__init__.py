@@ -1,0 +1,31 @@
+"""What a teacher learns about the tasks of a pool, and how engines compute it.
+
+`Evidence` is what a strategy receives. `episodes` sums over training episodes and `rollouts` over
+the teacher's own, both as pure functions on NumPy and JAX arrays; `build_evidence` puts the parts
+together. Every engine, Stable-Baselines3 and the simulated learners use the same functions.
+"""
+
+from procurl.evidence.build import build_evidence
+from procurl.evidence.episodes import (
+    EpisodeTotals,
+    TrainingSteps,
+    add_counts,
+    add_scores,
+    no_episodes,
+    without_counts,
+)
+from procurl.evidence.evidence import Evidence
+from procurl.evidence.rollouts import RolloutMeans, average_rollouts
+
+__all__ = [
+    "EpisodeTotals",
+    "Evidence",
+    "RolloutMeans",
+    "TrainingSteps",
+    "add_counts",
+    "add_scores",
+    "average_rollouts",
+    "build_evidence",
+    "no_episodes",
+    "without_counts",
+]

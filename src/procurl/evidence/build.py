@@ -1,0 +1,36 @@
+"""Put the parts of evidence together."""
+
+from collections.abc import Collection
+
+from procurl.evidence.episodes import EpisodeTotals
+from procurl.evidence.evidence import Evidence
+from procurl.evidence.rollouts import RolloutMeans
+from procurl.internals.arrays import Array
+
+
+def build_evidence(
+    uses: Collection[str],
+    step: Array,
+    *,
+    values: Array | None = None,
+    episodes: EpisodeTotals | None = None,
+    rollouts: RolloutMeans | None = None,
+    noise: Array | None = None,
+) -> Evidence:
+    """Evidence with those fields that a strategy uses; the others stay None.
+
+    Args:
+        uses: names of the fields, as of `Strategy.uses`.
+        step: [] training steps so far.
+        values: [n] the critic's, if there is one.
+        episodes: the training episodes since the last refresh, if they were counted.
+        rollouts: the teacher's own episodes, if it played any.
+        noise: [n] uniform in [-1, 1].
+    """
+    fields: dict[str, Array] = {"values": values, "noise": noise}
+    if episodes is not None:
+        for name in ("wins", "losses", "score", "played"):
+            fields[name] = getattr(episodes, name)
+    if rollouts is not None:
+        fields |= rollouts._asdict()
+    return Evidence(step, **{name: field for name, field in fields.items() if name in uses})

@@ -1,0 +1,96 @@
+"""Sums over training episodes: how often each task was won, lost and played, and PLR's scores.
+
+An episode may span several rollouts of the engine. Its score is therefore summed step by step, and
+carried over in `EpisodeTotals` until the episode ends.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from procurl.internals.arrays import Array, namespace, scan, segment_max, segment_sum
+
+
+class EpisodeTotals(NamedTuple):
+    """What the training episodes since the last refresh have shown."""
+
+    wins: Array  # [n]
+    losses: Array  # [n]
+    played: Array  # [n] episodes that ended
+    score: Array  # [n] of the latest episode
+    open_score: Array  # [b] sum over the episode that each environment is in
+    open_length: Array  # [b] its steps so far
+
+
+class TrainingSteps(NamedTuple):
+    """The training steps of one rollout, in b environments."""
+
+    dones: Array  # [T, b] bool, whether an episode ended
+    tasks: Array  # [T, b] int, the task of each step; read only where an episode ended
+    scores: Array  # [T, b] what each transition adds to the score of its episode
+
+
+def no_episodes(n: int, n_envs: int, xp: Any = np) -> EpisodeTotals:
+    """The totals before the first episode, for `n` tasks and `n_envs` environments."""
+    zeros, open_ = xp.zeros(n), xp.zeros(n_envs)
+    return EpisodeTotals(zeros, zeros, zeros, zeros, open_, open_)
+
+
+def without_counts(totals: EpisodeTotals) -> EpisodeTotals:
+    """`totals` after a refresh: counts start again, scores and open episodes stay."""
+    nothing = namespace(totals.wins).zeros_like(totals.wins)
+    return totals._replace(wins=nothing, losses=nothing, played=nothing)
+
+
+def add_counts(
+    totals: EpisodeTotals, tasks: Array, outcomes: tuple[Array, Array], ended: Array | None = None
+) -> EpisodeTotals:
+    """Add m episodes to the counts of wins, losses and episodes played.
+
+    Args:
+        totals: so far.
+        tasks: [m] the task of each episode.
+        outcomes: ([m] wins, [m] losses), as of `Strategy.outcomes`.
+        ended: [m] bool, which entries are episodes; None counts all.
+    """
+    wins, losses = outcomes
+    n = totals.wins.shape[0]
+    xp = namespace(totals.wins, wins)
+
+    def total(weights: Array) -> Array:
+        counted = weights if ended is None else xp.where(ended, weights, 0.0)
+        return segment_sum(counted, tasks, n)
+
+    return totals._replace(
+        wins=totals.wins + total(wins),
+        losses=totals.losses + total(losses),
+        played=totals.played + total(xp.ones_like(wins)),
+    )
+
+
+def add_scores(totals: EpisodeTotals, steps: TrainingSteps) -> EpisodeTotals:
+    """Replace the score of every task on which an episode ended, and carry the open episodes on.
+
+    The score is the mean over the episode's transitions. Among episodes of one task that ended in
+    the same rollout the latest counts, and among those of one step the last environment's.
+    """
+    xp = namespace(totals.score, steps.scores)
+
+    def step(
+        open_: tuple[Array, Array], now: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array], Array]:
+        score, done = now
+        total, length = open_[0] + score, open_[1] + 1.0
+        return (xp.where(done, 0.0, total), xp.where(done, 0.0, length)), total / length
+
+    start = (totals.open_score, totals.open_length)
+    (open_score, open_length), means = scan(xp, step, start, (steps.scores, steps.dones))
+    ended, tasks = steps.dones.reshape(-1), steps.tasks.reshape(-1)
+    order = xp.where(ended, xp.arange(1, ended.size + 1), 0)
+    latest = segment_max(order, tasks, totals.score.shape[0])
+    score = means.reshape(-1)[xp.maximum(latest - 1, 0)]
+    return totals._replace(
+        score=xp.where(latest > 0, score, totals.score),
+        open_score=open_score,
+        open_length=open_length,
+    )

@@ -1,0 +1,164 @@
+"""Potentials: what a task is worth to play next, given its probability of success."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from procurl.evidence import Evidence
+from procurl.internals.arrays import Array, namespace
+from procurl.internals.checks import require_number
+from procurl.success import RolloutPlan, Success, keep_finite
+from procurl.tasks.pool import TaskPool
+
+
+class Potential(ABC):
+    """A function of PoS, the probability of success, with a state of its own if it needs one."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The fields of `Evidence` that `update` requires."""
+        return ()
+
+    def init(self, n: int) -> Any:
+        """The state before any evidence, None for a potential without state."""
+        return None
+
+    def update(self, state: Any, success: Success, evidence: Evidence) -> Any:
+        """The state after `evidence`, on the scale of the estimate `success`."""
+        return state
+
+    @abstractmethod
+    def __call__(self, probability: Array, state: Any) -> Array:
+        """[n] the higher, the more likely the task.
+
+        Args:
+            probability: [n] PoS.
+            state: of this potential.
+        """
+
+    def rollout_plan(self, plan: RolloutPlan | None) -> RolloutPlan | None:
+        """The plan of the success estimate, with what this potential needs besides."""
+        return plan
+
+    def check(self, success: Success) -> None:
+        """Raise on a bad setting, or if the estimate `success` does not provide what it needs."""
+
+    def settings_for(self, pool: TaskPool) -> dict[str, Any]:
+        """Settings of the strategy to replace for `pool`; raises if they do not fit it."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Ease(Potential):
+    """PoS(s): prefer what the agent can do already."""
+
+    def __call__(self, probability: Array, state: None) -> Array:
+        return probability
+
+
+@dataclass(frozen=True)
+class Hardness(Potential):
+    """1 − PoS(s): prefer what the agent cannot do yet."""
+
+    def __call__(self, probability: Array, state: None) -> Array:
+        return 1.0 - probability
+
+
+@dataclass(frozen=True)
+class TopRollouts:
+    """PoS* estimated as the best that the agent has shown on the task so far.
+
+    The paper's footnote on unknown PoS*: the mean of the top `fraction` of the teacher's rollouts
+    from a task, at its highest over training (`Evidence.rollout_top`, on the scale of the success
+    estimate).
+    """
+
+    fraction: float = 0.2
+
+
+class ProximalState(NamedTuple):
+    """State of `Proximal` if PoS* is estimated."""
+
+    p_star: Array  # [n] best success so far
+
+
+@dataclass(frozen=True)
+class Proximal(Potential):
+    """PoS(s) · (γ1 · PoS*(s) − γ2 · PoS(s)): prefer tasks neither too easy nor too hard.
+
+    Args:
+        gamma1, gamma2: weights of the two terms; 1 and 1 except in the paper's ablation.
+        p_star: PoS*, the success of the best policy: a number, one per task `[n]`, or estimated by
+            `TopRollouts`.
+    """
+
+    gamma1: float = 1.0
+    gamma2: float = 1.0
+    p_star: Array | TopRollouts = 1.0
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("rollout_top",) if isinstance(self.p_star, TopRollouts) else ()
+
+    def init(self, n: int) -> ProximalState | None:
+        return ProximalState(np.zeros(n)) if isinstance(self.p_star, TopRollouts) else None
+
+    def update(
+        self, state: ProximalState | None, success: Success, evidence: Evidence
+    ) -> ProximalState | None:
+        if state is None:
+            return None
+        with np.errstate(invalid="ignore", over="ignore"):
+            top = success.normalized(evidence.rollout_top, evidence)
+        xp = namespace(top, state.p_star)
+        best = xp.maximum(xp.clip(keep_finite(top, state.p_star), 0.0, 1.0), state.p_star)
+        return ProximalState(best)
+
+    def __call__(self, probability: Array, state: ProximalState | None) -> Array:
+        given = self.p_star if state is None else state.p_star
+        p_star = namespace(probability, given).asarray(given)
+        return probability * (self.gamma1 * p_star - self.gamma2 * probability)
+
+    def rollout_plan(self, plan: RolloutPlan | None) -> RolloutPlan | None:
+        if plan is None or not isinstance(self.p_star, TopRollouts):
+            return plan
+        return plan._replace(top_fraction=self.p_star.fraction)
+
+    def check(self, success: Success) -> None:
+        require_number("gamma1", self.gamma1, at_least=0.0)
+        require_number("gamma2", self.gamma2, at_least=0.0)
+        if isinstance(self.p_star, TopRollouts):
+            if success.rollout_plan() is None:
+                raise ValueError(
+                    "p_star=TopRollouts() needs rollouts: use a success estimate that plays them, "
+                    f"such as RolloutSuccess, not {type(success).__name__}"
+                )
+            require_number("p_star.fraction", self.p_star.fraction, above=0.0, at_most=1.0)
+        elif not isinstance(self.p_star, list | tuple) and np.ndim(self.p_star) == 0:
+            require_number("p_star", self.p_star, at_least=0.0, at_most=1.0)
+        elif not _are_probabilities(self.p_star):
+            raise ValueError(
+                "p_star must be a number from 0 to 1, one such number per task, or "
+                f"TopRollouts(), got {self.p_star!r}"
+            )
+
+    def settings_for(self, pool: TaskPool) -> dict[str, Any]:
+        if isinstance(self.p_star, TopRollouts) or np.ndim(self.p_star) == 0:
+            return {}
+        if len(self.p_star) != len(pool):
+            raise ValueError(
+                f"p_star must hold one number per task, got {len(self.p_star)} for a pool of "
+                f"{len(pool)}"
+            )
+        return {"p_star": np.asarray(self.p_star, dtype=float)}
+
+
+def _are_probabilities(given: Array) -> bool:
+    """Whether `given` is a list of numbers from 0 to 1."""
+    try:
+        array = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return array.ndim == 1 and bool(((array >= 0.0) & (array <= 1.0)).all())

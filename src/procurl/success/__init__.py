@@ -1,0 +1,25 @@
+"""Estimates of the probability of success: from the critic, rollouts, or training episodes.
+
+Each estimate is a frozen dataclass of settings with a small state of its own. A strategy holds one
+as its field `success`, keeps its state, and reads the result with `Success.probability`.
+"""
+
+from procurl.success.critic import CriticSuccess
+from procurl.success.estimate import EstimateState, RolloutPlan, Success
+from procurl.success.normalize import keep_finite, normalize, outcomes_of, value_range
+from procurl.success.outcomes import OutcomeState, OutcomeSuccess
+from procurl.success.rollouts import RolloutSuccess
+
+__all__ = [
+    "CriticSuccess",
+    "EstimateState",
+    "OutcomeState",
+    "OutcomeSuccess",
+    "RolloutPlan",
+    "RolloutSuccess",
+    "Success",
+    "keep_finite",
+    "normalize",
+    "outcomes_of",
+    "value_range",
+]

@@ -1,0 +1,83 @@
+"""What a success estimate is: settings, a state, and pure functions over them."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Self
+
+from procurl.evidence import Evidence
+from procurl.internals.arrays import Array, namespace
+from procurl.success.normalize import outcomes_of
+from procurl.tasks.pool import TaskPool
+
+
+class RolloutPlan(NamedTuple):
+    """The rollouts that an estimate asks of an engine."""
+
+    episodes: int  # per task
+    measure: str  # what `Evidence.rollout_success` is the mean of: `return` or `success`
+    top_fraction: float = 1.0  # share of the episodes, the best, that `rollout_top` averages
+    budget: Array | None = None  # training and teacher steps per training step; None: no limit
+
+
+class EstimateState(NamedTuple):
+    """State of the estimates that each evidence replaces as a whole."""
+
+    estimate: Array  # [n] normalized, not clipped
+
+
+class Success(ABC):
+    """An estimate of every task's probability of success, kept up to date by evidence."""
+
+    refresh_every: int | None = None  # training steps between refreshes; None: every policy update
+
+    @property
+    @abstractmethod
+    def needs(self) -> tuple[str, ...]:
+        """The fields of `Evidence` that `update` requires."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The fields of `Evidence` that `update` reads, required or not."""
+        return self.needs
+
+    @abstractmethod
+    def init(self, n: int) -> Any:
+        """The state before the first evidence, in which every estimate is 0."""
+
+    @abstractmethod
+    def update(self, state: Any, evidence: Evidence) -> Any:
+        """The state after `evidence`; a non-finite entry keeps its task's previous estimate."""
+
+    @abstractmethod
+    def estimate(self, state: Any) -> Array:
+        """[n] the normalized estimate before it is clipped to [0, 1]."""
+
+    def probability(self, state: Any, noise: Array | None = None) -> Array:
+        """[n] PoS, the probability of success: the estimate plus `noise` [n], clipped to [0, 1]."""
+        estimate = self.estimate(state)
+        if noise is not None:
+            estimate = estimate + noise
+        return namespace(estimate).clip(estimate, 0.0, 1.0)
+
+    def check(self) -> None:
+        """Raise on a bad setting."""
+
+    def bind(self, pool: TaskPool) -> Self:
+        """The same estimate with what it takes from the pool; most take nothing."""
+        return self
+
+    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
+        """[m] (wins, losses) of single episodes from their returns, for engines to sum over tasks.
+
+        Args:
+            returns: [m] undiscounted.
+            values: [n] the critic's values of the pool, if there is a critic.
+        """
+        return outcomes_of(returns, 0.0, 1.0)
+
+    def normalized(self, returns: Array, evidence: Evidence) -> Array:
+        """[n] returns on the scale of the estimate, not clipped."""
+        return returns
+
+    def rollout_plan(self) -> RolloutPlan | None:
+        """The rollouts that the estimate asks of an engine, None if it needs none."""
+        return None
