@@ -206,10 +206,10 @@ def test_settings_out_of_range(settings, message):
 
 
 def test_things_of_another_kind():
-    with pytest.raises(
-        TypeError, match="strategy must be a Strategy, as from make_strategy, got 'p"
-    ):
-        CurriculumCallback("procurl-val")
+    with pytest.raises(TypeError, match=r"strategy must be a Strategy, .* or a name .*, got 3"):
+        CurriculumCallback(3)
+    with pytest.raises(ValueError, match="strategy 'procurl-vall' is not known. Did you mean"):
+        CurriculumCallback("procurl-vall")
     with pytest.raises(TypeError, match="value_fn must be a function of observations, got 3"):
         CurriculumCallback(VAL, value_fn=3)
 
