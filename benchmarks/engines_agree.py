@@ -50,7 +50,8 @@ def curves(folder: Path, strategy: str) -> Curves:
     with read_store(folder) as store:
         for row in store.rows():
             if row.strategy == strategy:
-                found.setdefault(row.step, []).append(row.performance)
+                at = row.evaluation
+                found.setdefault(at.step, []).append(at.performance)
     return found
 
 

@@ -62,13 +62,15 @@ def main() -> None:
         for strategy in parsed.strategies:
             start = time.perf_counter()
             batch = measure(CANDIDATES[name], strategy, parsed.runs, parsed.steps, parsed.n_envs)
+            steps = [e.step for e in batch.evaluations[0]]
+            performance = np.array([[e.performance for e in run] for run in batch.evaluations])
             cells = [
-                f"{e.step / 1e6:g}M {np.mean(e.performance):.3f}"
-                f" ± {np.std(e.performance) / np.sqrt(parsed.runs):.3f}"
-                for e in batch.evaluations
-                if e.step in REPORTED
+                f"{step / 1e6:g}M {np.mean(column):.3f}"
+                f" ± {np.std(column) / np.sqrt(parsed.runs):.3f}"
+                for step, column in zip(steps, performance.T, strict=True)
+                if step in REPORTED
             ]
-            best = np.max([e.performance for e in batch.evaluations], axis=0).mean()
+            best = performance.max(axis=1).mean()
             print(
                 f"{name} (mean length {lengths.mean():.2f}), {strategy}: {', '.join(cells)}; "
                 f"best {best:.3f}; {parsed.runs * batch.train_steps / batch.seconds:,.0f} steps/s, "

@@ -64,9 +64,9 @@ def train(
     """Train for `steps` steps or until time is up, and `note` every evaluation."""
     compilation, start, before = Compilation(), time.perf_counter(), runs.train_steps
     while runs.train_steps < steps and not out_of_time():
-        seen = len(runs.evaluations)
+        seen = len(runs.evaluations[0])
         runs.advance()
-        if len(runs.evaluations) > seen or runs.train_steps == before + runs.ppo[0].n_steps:
+        if len(runs.evaluations[0]) > seen or runs.train_steps == before + runs.ppo[0].n_steps:
             jax.block_until_ready(runs.state)  # type: ignore[no-untyped-call]
             note(runs)
             taken = (runs.train_steps - before) * len(runs.seeds)
@@ -88,19 +88,17 @@ def noting(path: Path, env: str, strategy: str) -> Callable[[Runs], None]:
             rows = csv.writer(file)
             if file.tell() == 0:
                 rows.writerow(COLUMNS)
-            for e in runs.evaluations[written:]:
-                for i, seed in enumerate(runs.seeds):
-                    performance, env_steps = e.performance[i], e.env_steps[i]
-                    rows.writerow(
-                        [env, strategy, seed, e.step, performance, env_steps, round(e.seconds, 1)]
-                    )
-        written = len(runs.evaluations)
-        if runs.evaluations:
-            latest = runs.evaluations[-1]
-            mean = sum(latest.performance) / len(latest.performance)
+            for new in zip(*(run[written:] for run in runs.evaluations), strict=True):
+                for e, seed in zip(new, runs.seeds, strict=True):
+                    cells = [e.step, e.performance, e.env_steps, round(e.seconds, 1)]
+                    rows.writerow([env, strategy, seed, *cells])
+        written = len(runs.evaluations[0])
+        if written:
+            latest = [run[-1].performance for run in runs.evaluations]
             print(
-                f"  {strategy} at {latest.step:,}: {mean:.3f} = mean of "
-                f"{[round(p, 2) for p in latest.performance]}{_rate(runs)}"
+                f"  {strategy} at {runs.evaluations[0][-1].step:,}: "
+                f"{sum(latest) / len(latest):.3f} = mean of "
+                f"{[round(p, 2) for p in latest]}{_rate(runs)}"
             )
 
     return note
@@ -108,9 +106,9 @@ def noting(path: Path, env: str, strategy: str) -> Callable[[Runs], None]:
 
 def _rate(runs: Runs) -> str:
     """Training steps per second of all runs between the last two evaluations."""
-    if len(runs.evaluations) < 2:
+    if len(runs.evaluations[0]) < 2:
         return ""
-    before, after = runs.evaluations[-2:]
+    before, after = runs.evaluations[0][-2:]
     taken = (after.train_steps - before.train_steps) * len(runs.seeds)
     return f", {taken / (after.seconds - before.seconds):,.0f} training steps/s"
 

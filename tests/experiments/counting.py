@@ -5,8 +5,8 @@ import numpy as np
 from procurl import TaskPool
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.trainer import Checkpoint
+from procurl.records.evaluation import Evaluation
 from procurl.records.experiment import Contender, Experiment
-from procurl.records.results import Measured
 
 STEPS_PER_UPDATE = 10
 EVAL_EVERY = 30
@@ -26,7 +26,7 @@ class CountingTrainer:
         self.identity = {"seeds": list(batch.seeds)}
         self.width = batch.width
         self.updates = 0
-        self.measured = [[] for _ in batch.seeds]
+        self.evaluations = [[] for _ in batch.seeds]
 
     @property
     def train_steps(self):
@@ -47,13 +47,23 @@ class CountingTrainer:
             self.evaluate(self.train_steps // EVAL_EVERY * EVAL_EVERY)
 
     def evaluate(self, step):
-        for run, mine in enumerate(self.measured):
-            numbers = (step, self.train_steps, self.train_steps, float(self.updates + run))
-            picks = np.arange(self.updates, dtype=np.int64)
-            mine.append(Measured(*numbers, None, self.seconds, 0.5, None, picks, None))
+        for run, mine in enumerate(self.evaluations):
+            mine.append(
+                Evaluation(
+                    step=step,
+                    performance=float(self.updates + run),
+                    test_performance=None,
+                    train_steps=self.train_steps,
+                    env_steps=self.train_steps,
+                    seconds=self.seconds,
+                    entropy=0.5,
+                    mean_success=None,
+                    picks=np.arange(self.updates, dtype=np.int64),
+                )
+            )
 
     def checkpoint(self):
-        steps = [measured.step for measured in self.measured[0]]
+        steps = [evaluation.step for evaluation in self.evaluations[0]]
         return Checkpoint({"updates": self.updates, "steps": steps}, {})
 
     def restore(self, checkpoint):

@@ -3,8 +3,9 @@
 import numpy as np
 
 from procurl import TaskPool
+from procurl.records.evaluation import Evaluation, Snapshot
 from procurl.records.experiment import Experiment
-from procurl.records.results import Measured, RunId, Snapshot
+from procurl.records.results import RunId
 from procurl.records.store import open_experiment, read_store
 
 EXPERIMENT = Experiment(env="corridor", engine="sb3", steps=1000, n_envs=2)
@@ -12,14 +13,23 @@ POOL = TaskPool([[0.1], [0.2], [0.9]], names=["length"], features={"hard": [0, 0
 VAL, IID = RunId("procurl-val", "beta=5", 0), RunId("iid", "", 1)
 
 
-def measured(step=100, performance=0.5, picks=(2, 0, 2), test=None, success=True):
+def evaluation(step=100, performance=0.5, picks=(2, 0, 2), test=None, success=True):
     estimate = np.array([0.1, 0.2, 0.3], np.float32) if success else None
     snapshot = Snapshot(
         np.arange(3), np.full(3, 1 / 3, np.float32), estimate, np.array([0, 1, 1], np.float32)
     )
-    mean_success = 0.2 if success else None
-    scalars = (step, step + 24, 3 * step, performance, test, 0.12345, 1.1, mean_success)
-    return Measured(*scalars, np.array(picks, dtype=np.int64), snapshot)
+    return Evaluation(
+        step=step,
+        performance=performance,
+        test_performance=test,
+        train_steps=step + 24,
+        env_steps=3 * step,
+        seconds=0.12345,
+        entropy=1.1,
+        mean_success=0.2 if success else None,
+        picks=np.array(picks, dtype=np.int64),
+        snapshot=snapshot,
+    )
 
 
 def filled(folder):
@@ -27,7 +37,7 @@ def filled(folder):
     with open_experiment(folder, EXPERIMENT, POOL, command="procurl compare") as store:
         for run in (VAL, IID):
             store.begin(run)
-            store.add(run, measured(100), measured(200, performance=1 / 3, picks=()))
+            store.add(run, evaluation(100), evaluation(200, performance=1 / 3, picks=()))
         store.finish(VAL)
         store.finish(IID, stopped_at=150)
     return folder

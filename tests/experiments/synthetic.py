@@ -3,7 +3,8 @@
 import numpy as np
 
 from procurl.envs import make_pool
-from procurl.records.results import Measured, Results, RunId
+from procurl.records.evaluation import Evaluation
+from procurl.records.results import Results, RunId
 
 HEIGHTS = {
     "procurl-env": 0.84,
@@ -37,7 +38,7 @@ def synthetic_results(
     pool = make_pool(env, kind)
     runs = [RunId(*_parts(label), seed) for label in labels for seed in range(seeds)]
     hardness = np.argsort(_hardness(pool), kind="stable")
-    detailed = {run: _measured(run, steps, every, hardness, test, picks) for run in runs}
+    detailed = {run: _evaluations(run, steps, every, hardness, test, picks) for run in runs}
     nothing = np.zeros(0, dtype=np.int64)
     return Results(
         env=env,
@@ -66,7 +67,7 @@ def _hardness(pool):
     return pool.features["solution_length"]
 
 
-def _measured(run, steps, every, hardness, test, picks):
+def _evaluations(run, steps, every, hardness, test, picks):
     rng = np.random.default_rng([run.seed, *map(ord, run.label)])
     height = np.clip(HEIGHTS.get(run.strategy, 0.5) + rng.normal(0, 0.2), 0, 1)
     middle = steps * rng.uniform(0.1, 0.4)
@@ -79,7 +80,7 @@ def _measured(run, steps, every, hardness, test, picks):
         width = 0.5 if run.strategy == "iid" else 0.2
         share = np.clip(rng.uniform(center - width, center + width, picks), 0, 1 - 1e-9)
         found.append(
-            Measured(
+            Evaluation(
                 step=step,
                 train_steps=-(-step // 1024) * 1024,
                 env_steps=step * factor,

@@ -1,5 +1,7 @@
 """Checkpoints: a run that was cut off goes on as if nothing had happened, or says why not."""
 
+from itertools import chain
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +26,7 @@ def advanced(runs, updates):
 
 def records(runs):
     """The evaluations without what the clock says; NaN as a word, as it equals nothing."""
-    return [str(evaluation._replace(seconds=0.0)) for evaluation in runs.evaluations]
+    return [str(e._replace(seconds=0.0)) for run in runs.evaluations for e in run]
 
 
 def saved(runs):
@@ -41,7 +43,7 @@ def resumed(checkpoint, strategy=VAL):
 
 @pytest.mark.parametrize("strategy", [VAL, ENV, PLR], ids=["val", "env", "plr"])
 def test_resuming_equals_never_having_stopped(strategy):
-    """To the bit, in the middle of episodes, and without compiling anything again."""
+    """Bit for bit, in the middle of episodes, and without compiling anything again."""
     whole = advanced(make_runs(strategy), 7)
     cut = advanced(make_runs(strategy), 3)
     checkpoint = saved(cut)
@@ -53,18 +55,18 @@ def test_resuming_equals_never_having_stopped(strategy):
     advanced(runs, 4)
     assert same(runs.state, whole.state)
     assert records(runs) == records(whole)
-    assert len(runs.evaluations) == 3
+    assert [len(run) for run in runs.evaluations] == [3, 3, 3]
     assert (programs.train._cache_size(), programs.teach._cache_size()) == sizes
 
 
-def test_picks_and_followed_tasks_come_back():
+def test_picks_and_snapshots_come_back():
     cut = advanced(make_runs(VAL), 5)
     runs = resumed(saved(cut))
-    assert len(cut.evaluations) == 2
-    for one, other in zip(runs.evaluations, cut.evaluations, strict=True):
-        assert [ids.tolist() for ids in one.picks] == [ids.tolist() for ids in other.picks]
-        for mine, theirs in zip(one.followed, other.followed, strict=True):
-            np.testing.assert_array_equal(mine, theirs)
+    assert [len(run) for run in cut.evaluations] == [2, 2, 2]
+    for one, other in zip(chain(*runs.evaluations), chain(*cut.evaluations), strict=True):
+        assert one.picks.tolist() == other.picks.tolist()
+        for mine, theirs in zip(one.snapshot, other.snapshot, strict=True):
+            np.testing.assert_array_equal(mine, theirs, strict=True)
     held = [ids.tolist() for ids in cut.picks.held()]
     assert [ids.tolist() for ids in runs.picks.held()] == held
     assert min(map(len, held)) > 0

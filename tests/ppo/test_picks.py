@@ -61,42 +61,42 @@ def test_the_same_is_played_however_often_it_is_evaluated(eval_every):
         each.evaluate(0)
     for run in range(3):
         one, other = (
-            np.concatenate([e.picks[run] for e in each.evaluations]) for each in (runs, often)
+            np.concatenate([e.picks for e in each.evaluations[run]]) for each in (runs, often)
         )
         np.testing.assert_array_equal(one, other)
         assert len(one) > 40
         assert set(one.tolist()) <= set(range(len(CONTEXTS)))
 
 
-def test_followed_tasks_show_what_the_evaluation_saw():
-    runs = make_runs(VAL, eval_tasks=np.array([0, 2, 3, 5]), followed=np.array([5, 2]))
+def test_snapshots_show_what_the_evaluation_saw():
+    runs = make_runs(VAL, eval_tasks=np.array([0, 2, 3, 5]), snapshot_tasks=np.array([5, 2]))
     runs.advance()
-    evaluation = runs.evaluate(0)
-    seen = evaluation.followed
-    assert seen.tasks.tolist() == [5, 2]
-    assert seen.probabilities.shape == seen.success.shape == seen.achieved.shape == (3, 2)
     whole = make_runs(VAL)
     whole.advance()
-    everything = whole.evaluate(0).followed
-    np.testing.assert_array_equal(seen.probabilities, everything.probabilities[:, [5, 2]])
-    np.testing.assert_array_equal(seen.success, everything.success[:, [5, 2]])
-    np.testing.assert_allclose(everything.probabilities.sum(axis=1), 1.0, rtol=1e-5)
+    for one, other in zip(runs.evaluate(0), whole.evaluate(0), strict=True):
+        seen, everything = one.snapshot, other.snapshot
+        assert seen.tasks.tolist() == [5, 2]
+        assert seen.probabilities.shape == seen.success.shape == seen.returns.shape == (2,)
+        np.testing.assert_array_equal(seen.probabilities, everything.probabilities[[5, 2]])
+        np.testing.assert_array_equal(seen.success, everything.success[[5, 2]])
+        np.testing.assert_allclose(everything.probabilities.sum(), 1.0, rtol=1e-5)
 
 
 def test_a_strategy_without_an_estimate_shows_none():
-    assert make_runs(make_strategy("iid")).evaluate(0).followed.success is None
+    evaluations = make_runs(make_strategy("iid")).evaluate(0)
+    assert [evaluation.snapshot.success for evaluation in evaluations] == [None] * 3
+    assert [evaluation.mean_success for evaluation in evaluations] == [None] * 3
 
 
-def test_only_evaluated_tasks_can_be_followed():
-    with pytest.raises(
-        ValueError, match="followed must be a subset of the evaluated tasks, got task 4"
-    ):
-        make_runs(VAL, eval_tasks=np.array([0, 1]), followed=np.array([4]))
+def test_snapshots_show_evaluated_tasks_alone():
+    with pytest.raises(ValueError, match="tasks that are evaluated, got task 4"):
+        make_runs(VAL, eval_tasks=np.array([0, 1]), snapshot_tasks=np.array([4]))
 
 
 def test_stochastic_evaluations_differ_from_deterministic_ones():
     """An untrained student that acts at random wins now and then where the likeliest may not."""
-    drawn = make_runs(VAL, eval_episodes=50, eval_stochastic=True).evaluate(0).followed.achieved
+    evaluations = make_runs(VAL, eval_episodes=50, eval_stochastic=True).evaluate(0)
+    drawn = np.stack([evaluation.snapshot.returns for evaluation in evaluations])
     assert np.isin(np.round(drawn * 50, 4), np.arange(51)).all()
     shortest = drawn[:, 1]  # a corridor of one cell: one half of all episodes
     assert (np.abs(shortest - 0.5) < 0.25).all()

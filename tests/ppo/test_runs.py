@@ -40,7 +40,7 @@ def rolling(name="procurl-env", **settings):
 
 def records(runs):
     """The evaluations without what the clock says; NaN as a word, as it equals nothing."""
-    return [str(evaluation._replace(seconds=0.0)) for evaluation in runs.evaluations]
+    return [str(e._replace(seconds=0.0)) for run in runs.evaluations for e in run]
 
 
 def probabilities(runs):
@@ -70,7 +70,7 @@ def test_the_same_batch_twice_is_identical_to_the_bit(strategy):
     one, other = after(4, strategy), after(4, strategy)
     assert same(one.state, other.state)
     assert records(one) == records(other)
-    assert len(one.evaluations) == 2
+    assert [len(run) for run in one.evaluations] == [2, 2, 2]
 
 
 def test_a_seed_alone_plays_and_learns_as_within_a_batch(played):
@@ -119,10 +119,10 @@ def test_every_strategy_trains(name):
     p = probabilities(runs)
     assert (p >= 0.0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-5)
-    assert [evaluation.step for evaluation in runs.evaluations] == [128, 256]
-    for evaluation in runs.evaluations:
-        assert all(0.0 <= performance <= 1.0 for performance in evaluation.performance)
-    spent = runs.evaluations[-1].env_steps
+    for evaluations in runs.evaluations:
+        assert [evaluation.step for evaluation in evaluations] == [128, 256]
+        assert all(0.0 <= evaluation.performance <= 1.0 for evaluation in evaluations)
+    spent = [evaluations[-1].env_steps for evaluations in runs.evaluations]
     if name in BY_ROLLOUTS:
         assert min(spent) > 256
     else:
@@ -156,7 +156,7 @@ def test_a_batch_over_beta_compiles_nothing_new():
         2, [make_strategy("procurl-val", beta=beta) for beta in (1.0, 20.0, 100.0)], seeds=(5, 5, 5)
     )
     assert (programs.train._cache_size(), programs.teach._cache_size()) == sizes
-    entropy = runs.evaluations[0].entropy
+    entropy = [evaluations[0].entropy for evaluations in runs.evaluations]
     assert entropy[0] > entropy[1] > entropy[2]
 
 
@@ -232,11 +232,11 @@ def test_rollouts_are_the_students_own_and_counted_exactly():
         assert spent[2] == update * ROLLOUTS * N
         assert spent[2] < spent[1] < spent[0]
     train_steps = 2 * SMALL.n_steps
-    at_two = runs.evaluations[0]
-    assert at_two.train_steps == train_steps
-    assert at_two.env_steps[0] == train_steps + 2 * ROLLOUTS * LENGTHS.sum()
-    assert at_two.env_steps[2] == train_steps + 2 * ROLLOUTS * N
-    assert (at_two.performance[0], at_two.performance[2]) == (1.0, 0.0)
+    at_two = [evaluations[0] for evaluations in runs.evaluations]
+    assert [evaluation.train_steps for evaluation in at_two] == [train_steps] * 3
+    assert at_two[0].env_steps == train_steps + 2 * ROLLOUTS * LENGTHS.sum()
+    assert at_two[2].env_steps == train_steps + 2 * ROLLOUTS * N
+    assert (at_two[0].performance, at_two[2].performance) == (1.0, 0.0)
 
 
 def test_each_run_keeps_to_its_own_budget():
@@ -313,9 +313,9 @@ def test_nan_stops_its_run_and_touches_no_other(strategy, part):
     assert same(row(ill.state.teaching, 1), row(broken.teaching, 1))
     for run in (0, 2):
         assert same(row(well.state, run), row(ill.state, run))
-        for one, other in zip(well.evaluations, ill.evaluations, strict=True):
-            assert one.performance[run] == other.performance[run]
-            assert one.env_steps[run] == other.env_steps[run]
+        for one, other in zip(well.evaluations[run], ill.evaluations[run], strict=True):
+            assert one.performance == other.performance
+            assert one.env_steps == other.env_steps
 
 
 def test_a_stopped_run_keeps_its_best_weights():
@@ -373,11 +373,11 @@ def test_bad_settings_are_refused(settings, message):
 
 def test_students_learn_and_the_curriculum_moves_from_easy_to_hard(played):
     runs = make_runs(VAL, eval_every=16 * SMALL.n_steps)
-    at_first = runs.evaluate(0).performance
+    at_first = [evaluation.performance for evaluation in runs.evaluate(0)]
     for _ in range(80):
         runs.advance()
     assert max(at_first) <= 0.5
-    assert runs.evaluations[-1].performance == [1.0] * 3
+    assert [evaluations[-1].performance for evaluations in runs.evaluations] == [1.0] * 3
     early, late = (
         np.array([mean_length(part, run) for run in range(3)])
         for part in (played[4:16], played[40:])

@@ -24,11 +24,11 @@ VAL = make_strategy("procurl-val")
 def test_evaluations_stand_for_multiples_of_the_interval():
     """Every 100 steps, with updates of 64: at the first update that reaches each."""
     runs = after(8, VAL, eval_every=100)
-    got = [(evaluation.step, evaluation.train_steps) for evaluation in runs.evaluations]
-    assert got == [(100, 128), (200, 256), (300, 320), (400, 448), (500, 512)]
-    assert [e.env_steps for e in runs.evaluations] == [
-        [e.train_steps] * 3 for e in runs.evaluations
-    ]
+    assert len(runs.evaluations) == 3
+    for evaluations in runs.evaluations:
+        got = [(evaluation.step, evaluation.train_steps) for evaluation in evaluations]
+        assert got == [(100, 128), (200, 256), (300, 320), (400, 448), (500, 512)]
+        assert [e.env_steps for e in evaluations] == [e.train_steps for e in evaluations]
 
 
 def test_best_weights_are_those_of_the_best_evaluation():
@@ -39,8 +39,8 @@ def test_best_weights_are_those_of_the_best_evaluation():
     for plan in ((2, 3, 0), (4, 1, 0), (3, 6, 0), (4, 6, 1)):
         set_policies(runs, *(2.0 * len(heads) * knows[reach] + knows[reach] for reach in plan))
         heads.append(kept(runs.state.training.student.params["head"]))
-        evaluation = runs.evaluate(len(heads))
-        assert evaluation.performance == [pytest.approx(reach / N) for reach in plan]
+        performance = [evaluation.performance for evaluation in runs.evaluate(len(heads))]
+        assert performance == [pytest.approx(reach / N) for reach in plan]
     assert runs.state.best.tolist() == [pytest.approx(reach / N) for reach in (4, 6, 1)]
     for run, best in enumerate((1, 2, 3)):
         assert same(row(runs.state.best_params["head"], run), row(heads[best], run))
@@ -53,19 +53,19 @@ def test_evaluation_on_some_tasks_and_on_a_test_pool():
     runs = make_runs(VAL, eval_tasks=few, test_pool=TaskPool([[6.0], [2.0], [4.0]]))
     knows_three = np.where(np.arange(LONGEST) == 3, -EXPERT, EXPERT)
     set_policies(runs, knows_three, EXPERT, -EXPERT)
-    evaluation = runs.evaluate(0)
-    assert evaluation.performance == [pytest.approx(2 / 3), 1.0, 0.0]
-    assert evaluation.test_performance == [pytest.approx(1 / 3), 1.0, 0.0]
+    evaluations = runs.evaluate(0)
+    assert [e.performance for e in evaluations] == [pytest.approx(2 / 3), 1.0, 0.0]
+    assert [e.test_performance for e in evaluations] == [pytest.approx(1 / 3), 1.0, 0.0]
 
 
 def test_at_some_steps_the_whole_pool_counts():
     few = np.array([0, 1, 2])  # lengths 3, 1, 6
-    runs = make_runs(VAL, eval_tasks=few, followed=np.array([1, 2]), whole_at=[64])
+    runs = make_runs(VAL, eval_tasks=few, snapshot_tasks=np.array([1, 2]), whole_at=[64])
     knows_three = np.where(np.arange(LONGEST) == 3, -EXPERT, EXPERT)
     set_policies(runs, knows_three, EXPERT, -EXPERT)
     solved = np.mean([length <= 3 for length in LENGTHS])
-    assert runs.evaluate(0).performance[0] == pytest.approx(2 / 3)
+    assert runs.evaluate(0)[0].performance == pytest.approx(2 / 3)
     whole = runs.evaluate(64)
-    assert whole.performance == [pytest.approx(solved), 1.0, 0.0]
-    assert whole.followed.tasks.tolist() == [1, 2]
-    assert whole.followed.achieved[0].tolist() == [1.0, 0.0]
+    assert [e.performance for e in whole] == [pytest.approx(solved), 1.0, 0.0]
+    assert whole[0].snapshot.tasks.tolist() == [1, 2]
+    assert whole[0].snapshot.returns.tolist() == [1.0, 0.0]

@@ -15,15 +15,15 @@ from procurl.records.export import write_csv
 from procurl.records.packing import pack_pool
 from procurl.records.results import RunId
 from procurl.records.store import FILE, open_experiment, read_store
-from procurl.records.store_rows import create_file
+from procurl.records.tables import create_file
 from tests.experiments.stores import (
     EXPERIMENT,
     IID,
     POOL,
     VAL,
+    evaluation,
     everything,
     filled,
-    measured,
     same,
 )
 
@@ -46,8 +46,8 @@ def test_what_was_recorded_comes_back(tmp_path):
     assert results.evaluations[VAL][1].performance == 1 / 3
     assert results.evaluations[VAL][0].picks.size == 0
     detail = results.detail(VAL)
-    assert same(detail[0], measured(100))
-    assert same(detail[1], measured(200, performance=1 / 3, picks=()))
+    assert same(detail[0], evaluation(100))
+    assert same(detail[1], evaluation(200, performance=1 / 3, picks=()))
     assert results.facts["command"] == "procurl compare"
     assert results.facts["versions"]["numpy"] == np.__version__
 
@@ -83,7 +83,7 @@ def test_adding_again_changes_nothing(tmp_path):
     before = everything(filled(tmp_path))
     with open_experiment(tmp_path, EXPERIMENT, POOL, command="again") as store:
         store.begin(VAL)
-        store.add(VAL, measured(100), measured(200, performance=1 / 3, picks=()))
+        store.add(VAL, evaluation(100), evaluation(200, performance=1 / 3, picks=()))
     with read_store(tmp_path) as store:
         results = store.results()
     assert results.facts["commands"] == ("procurl compare", "again")
@@ -94,7 +94,7 @@ def test_a_run_that_starts_again_can_be_forgotten(tmp_path):
     with open_experiment(filled(tmp_path), EXPERIMENT, POOL) as store:
         store.forget(VAL)
         assert store.finished() == {IID}
-        store.add(VAL, measured(300))
+        store.add(VAL, evaluation(300))
         assert [m.step for m in store.results().evaluations[VAL]] == [300]
 
 
@@ -102,7 +102,7 @@ def test_what_was_written_together_is_there_or_not_together(tmp_path):
     def begin_and_fail(store):
         with store.together():
             store.begin(VAL)
-            store.add(VAL, measured())
+            store.add(VAL, evaluation())
             raise KeyError("something else went wrong")
 
     with open_experiment(tmp_path, EXPERIMENT, POOL) as store:
@@ -110,7 +110,7 @@ def test_what_was_written_together_is_there_or_not_together(tmp_path):
             begin_and_fail(store)
         assert store.results().runs == []
         store.begin(IID)
-        store.add(IID, measured())
+        store.add(IID, evaluation())
         assert store.results().runs == [IID]
 
 
@@ -119,14 +119,14 @@ def test_names_of_a_users_own_are_kept_as_they_are(tmp_path):
     with open_experiment(tmp_path, EXPERIMENT, POOL) as store:
         for run in mine:
             store.begin(run)
-            store.add(run, measured())
+            store.add(run, evaluation())
         assert store.results().runs == mine
 
 
 def test_numbers_that_are_not_finite_are_kept(tmp_path):
     with open_experiment(tmp_path, EXPERIMENT, POOL) as store:
         store.begin(IID)
-        odd = measured(performance=math.nan, test=math.inf, success=False)
+        odd = evaluation(performance=math.nan, test=math.inf, success=False)
         store.add(IID, odd._replace(entropy=-math.inf, mean_success=math.nan))
         back = store.results().evaluations[IID][0]
     assert math.isnan(back.performance)
@@ -139,7 +139,7 @@ def test_the_entropy_of_a_single_task_is_kept(tmp_path):
     """It is −0.0, which SQLite does not have."""
     with open_experiment(tmp_path, EXPERIMENT, POOL) as store:
         store.begin(IID)
-        store.add(IID, measured(performance=-0.0)._replace(entropy=-0.0, mean_success=-0.0))
+        store.add(IID, evaluation(performance=-0.0)._replace(entropy=-0.0, mean_success=-0.0))
         back = store.results().evaluations[IID][0]
     assert (back.entropy, back.performance, back.mean_success) == (0.0, 0.0, 0.0)
 
@@ -149,7 +149,7 @@ def test_rows_are_those_asked_for_by_contender_seed_and_step(tmp_path):
     with open_experiment(tmp_path, EXPERIMENT, POOL, plan) as store:
         for run in (RunId("easy", "", 1), RunId("iid", "", 0), RunId("easy", "", 0)):
             store.begin(run)
-            store.add(run, measured(200), measured(100, test=0.25))
+            store.add(run, evaluation(200), evaluation(100, test=0.25))
         file = io.StringIO()
         write_csv(store.rows(), file)
     assert file.getvalue().splitlines()[1:] == [
@@ -166,7 +166,7 @@ def test_seeds_beyond_those_asked_for_wait_until_they_are(tmp_path):
     with open_experiment(tmp_path, EXPERIMENT, POOL, RunPlan({"iid": 1})) as store:
         for seed in range(2):
             store.begin(RunId("iid", "", seed), padding=seed > 0)
-            store.add(RunId("iid", "", seed), measured())
+            store.add(RunId("iid", "", seed), evaluation())
         assert [run.seed for run in store.results().runs] == [0]
         store.ask(RunPlan({"iid": 2}))
         assert [run.seed for run in store.results().runs] == [0, 1]
@@ -250,7 +250,7 @@ def test_a_run_that_was_not_begun_is_refused(tmp_path):
         open_experiment(tmp_path, EXPERIMENT, POOL) as store,
         pytest.raises(ValueError, match="was not begun"),
     ):
-        store.add(VAL, measured())
+        store.add(VAL, evaluation())
 
 
 def test_two_writers_lose_nothing(tmp_path):
@@ -260,7 +260,7 @@ def test_two_writers_lose_nothing(tmp_path):
     ):
         for store, run in ((one, VAL), (other, IID), (one, VAL), (other, IID)):
             store.begin(run)
-            store.add(run, measured())
+            store.add(run, evaluation())
         assert one.results().runs == other.results().runs == [VAL, IID]
 
 
@@ -286,7 +286,7 @@ def test_what_is_read_while_another_process_writes_is_of_one_moment(tmp_path, re
             new = RunId("new", f"x={seed}", 0)
             writer.begin(new)
             for run in (VAL, new):
-                writer.add(run, measured(1000 * seed))
+                writer.add(run, evaluation(1000 * seed))
             writer.finish(new)
 
         reader._db.set_trace_callback(write)

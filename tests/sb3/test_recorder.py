@@ -68,11 +68,11 @@ def test_an_evaluation_tells_what_was_picked_and_how_likely_tasks_are(tmp_path):
         assert results.pool.fingerprint == LENGTHS.fingerprint
         assert (run.strategy, run.seed) == ("procurl-val", 2)
         detail = results.detail(run)
-    for mine, kept in zip(recorder.measured, detail, strict=True):
+    for mine, kept in zip(recorder.evaluations, detail, strict=True):
         assert mine.performance == kept.performance
         assert np.array_equal(mine.picks, kept.picks)
         assert kept.snapshot.probabilities.sum() == pytest.approx(1.0)
-        assert kept.snapshot.achieved.mean() == pytest.approx(kept.performance)
+        assert kept.snapshot.returns.mean() == pytest.approx(kept.performance)
         assert len(kept.picks)
     assert [m.train_steps for m in detail] == [128, 224, 320]
 
@@ -83,18 +83,18 @@ def test_a_run_that_goes_on_is_recorded_once(tmp_path):
     out = tmp_path / "walk"
     recorder = PoolRecorder(curriculum, out, eval_env=Walk, every=64)
     model.learn(256, callback=[curriculum, SavesAt(192, curriculum, tmp_path), recorder])
-    whole = [m.performance for m in recorder.measured]
+    whole = [m.performance for m in recorder.evaluations]
 
     again = CurriculumCallback(make_strategy("procurl-val")).load(tmp_path)
     model = PPO.load(again.model_file, env=walk_env(), device="cpu")
     second = PoolRecorder(again, out, eval_env=Walk, every=64)
     model.learn(64, callback=[again, second], reset_num_timesteps=False)
-    assert [m.step for m in second.measured] == [64, 128, 192, 256]
-    assert [m.performance for m in second.measured][:3] == whole[:3]
-    seconds = [m.seconds for m in second.measured]
+    assert [m.step for m in second.evaluations] == [64, 128, 192, 256]
+    assert [m.performance for m in second.evaluations][:3] == whole[:3]
+    seconds = [m.seconds for m in second.evaluations]
     assert seconds == sorted(seconds)
     with read_store(out) as store:
-        assert [row.step for row in store.rows()] == [64, 128, 192, 256]
+        assert [row.evaluation.step for row in store.rows()] == [64, 128, 192, 256]
         assert all(len(m.picks) and m.snapshot for m in store.detail(second.run))
 
 
@@ -149,7 +149,7 @@ def test_a_run_without_a_seed_goes_on_as_the_same_run(tmp_path):
 
 def test_off_policy_runs_are_recorded_too(tmp_path):
     recorder = train(tmp_path, "procurl-val", 0, steps=250, algorithm=DQN)
-    assert [m.step for m in recorder.measured] == [100, 200, 250]
+    assert [m.step for m in recorder.evaluations] == [100, 200, 250]
 
 
 def test_a_report_is_made_of_it(tmp_path):

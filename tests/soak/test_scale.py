@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from procurl import TaskPool
+from procurl.records.evaluation import Evaluation, Snapshot
 from procurl.records.experiment import Experiment, RunPlan
 from procurl.records.export import write_csv
-from procurl.records.results import Measured, RunId, Snapshot
+from procurl.records.results import RunId
 from procurl.records.store import open_experiment, read_store
 
 RUNS, EVALUATIONS = 10_000, 40
@@ -32,15 +33,27 @@ def large(tmp_path_factory):
                 for seed in range(RUNS // 10):
                     run = RunId("procurl-val", f"beta={beta}", seed)
                     store.begin(run)
-                    store.add(run, *(measured(i, rng, picks, snapshot) for i in range(EVALUATIONS)))
+                    store.add(
+                        run, *(evaluation(i, rng, picks, snapshot) for i in range(EVALUATIONS))
+                    )
                     store.finish(run)
     return folder
 
 
-def measured(i, rng, picks, snapshot):
+def evaluation(i, rng, picks, snapshot):
     step = 25_000 * (i + 1)
-    numbers = (step, step, 2 * step, float(rng.random()), None, 0.5 * i, 4.0, 0.5)
-    return Measured(*numbers, picks, snapshot)
+    return Evaluation(
+        step=step,
+        performance=float(rng.random()),
+        test_performance=None,
+        train_steps=step,
+        env_steps=2 * step,
+        seconds=0.5 * i,
+        entropy=4.0,
+        mean_success=0.5,
+        picks=picks,
+        snapshot=snapshot,
+    )
 
 
 def seconds(function):

@@ -46,9 +46,10 @@ if TYPE_CHECKING:
         OutputOptions,
         TrainingOptions,
     )
+    from procurl.records.evaluation import Evaluation, Snapshot
     from procurl.records.experiment import Experiment, RunPlan
-    from procurl.records.export import Row
-    from procurl.records.results import Measured, Results, RunId, Snapshot
+    from procurl.records.export import ExportRow
+    from procurl.records.results import Results, RunId
     from procurl.records.store import open_experiment, read_store
 
 _MODULES = {
@@ -84,23 +85,24 @@ _MODULES = {
         "OutputOptions",
         "TrainingOptions",
     ),
+    "procurl.records.evaluation": ("Evaluation", "Snapshot"),
     "procurl.records.experiment": ("Experiment", "RunPlan"),
-    "procurl.records.export": ("Row",),
-    "procurl.records.results": ("Measured", "Results", "RunId", "Snapshot"),
+    "procurl.records.export": ("ExportRow",),
+    "procurl.records.results": ("Results", "RunId"),
     "procurl.records.store": ("open_experiment", "read_store"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "ComparisonRequest",
+    "Evaluation",
     "EvaluationOptions",
     "ExecutionOptions",
     "Experiment",
-    "Measured",
+    "ExportRow",
     "OutputOptions",
     "Preset",
     "Results",
-    "Row",
     "RunId",
     "RunPlan",
     "Snapshot",

@@ -16,12 +16,14 @@ from procurl.internals.pytrees import register_settings
 from procurl.ppo import programs
 from procurl.ppo.collect import head_of
 from procurl.ppo.episodes import choose
+from procurl.ppo.evaluations import positions, snapshots, teacher_scalars
 from procurl.ppo.learning.networks import actor_critic
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.picks import Ids, PickLog
 from procurl.ppo.programs import PURPOSE
 from procurl.ppo.student import Student, Training
 from procurl.ppo.teacher import Teacher, Teaching
+from procurl.records.evaluation import Evaluation
 from procurl.strategies.refreshing import is_always_due, is_due_together
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
@@ -29,30 +31,6 @@ from procurl.tasks.pool import TaskPool
 APART = 8  # runs due at different steps are refreshed in groups of 1/APART of a batch
 ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not affect results
 MOST_UPDATES_NOTED = 32  # kept on the device before picks are fetched
-
-
-class Followed(NamedTuple):
-    """The teachers' and students' view of some tasks at an evaluation."""
-
-    tasks: NDArray[np.int64]  # [m] their ids
-    probabilities: NDArray[np.float32]  # [w, m] of being picked next
-    success: NDArray[np.float32] | None  # [w, m] estimated by the teacher, or None
-    achieved: NDArray[np.float32]  # [w, m] mean return in this evaluation
-
-
-class Evaluation(NamedTuple):
-    """One evaluation of all runs of a batch."""
-
-    step: int  # nominal training steps
-    train_steps: int  # training steps taken, in whole updates
-    performance: list[float]  # [w] mean return over the pool
-    test_performance: list[float] | None  # [w] over the test pool
-    env_steps: list[int]  # [w] training plus teacher
-    entropy: list[float]  # [w] of the distribution over tasks
-    mean_success: list[float]  # [w] estimated by the teacher, or NaN
-    seconds: float  # of training so far, excluding evaluations
-    picks: Sequence[Ids] = ()  # [w] tasks of the episodes that ended since the last one, in order
-    followed: Followed | None = None
 
 
 class RunsState(NamedTuple):
@@ -82,8 +60,7 @@ class Runs:
         eval_episodes: episodes per task.
         eval_stochastic: whether evaluations sample actions instead of acting deterministically.
         whole_at: steps at which evaluations play all tasks regardless of `eval_tasks`.
-        followed: positions of the tasks whose curriculum is recorded at evaluations, a subset of
-            `eval_tasks`; None follows all of them.
+        snapshot_tasks: positions of the tasks that snapshots show, of `eval_tasks`; None shows all.
         test_pool: tasks to evaluate on besides, if any.
     """
 
@@ -98,9 +75,9 @@ class Runs:
     eval_episodes: int = 1
     eval_stochastic: bool = False
     whole_at: Sequence[int] = ()
-    followed: NDArray[Any] | None = None
+    snapshot_tasks: NDArray[Any] | None = None
     test_pool: TaskPool | None = None
-    evaluations: list[Evaluation] = field(default_factory=list)
+    evaluations: list[list[Evaluation]] = field(init=False)  # [w] by step
     updates: int = 0
     seconds: float = 0.0
 
@@ -131,9 +108,10 @@ class Runs:
         n = len(self.pool)
         evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
         self._eval_contexts = jnp.asarray(contexts[evaluated])
-        self._followed = evaluated if self.followed is None else np.asarray(self.followed)
-        self._followed_at = positions_of(evaluated, self._followed)
+        shown = evaluated if self.snapshot_tasks is None else np.asarray(self.snapshot_tasks)
+        self._snapshot_tasks, self._snapshot_at = shown, positions(shown, evaluated)
         kept = min(-(-self.eval_every // settings.n_steps), MOST_UPDATES_NOTED)
+        self.evaluations = [[] for _ in self.seeds]
         self.picks = PickLog(len(self.seeds), settings.n_steps, kept)
         self._observations = jax.jit(self.student.initial_observations)(self._contexts)
         self.state = self._begin()
@@ -249,40 +227,65 @@ class Runs:
             group = due[first : first + size]
             yield np.concatenate([group, np.repeat(group[:1], size - len(group))])
 
-    def evaluate(self, step: int) -> Evaluation:
-        """Evaluate all runs and keep the best weights so far."""
+    def evaluate(self, step: int) -> list[Evaluation]:
+        """Play the evaluation's episodes on every task and keep the best weights so far.
+
+        Args:
+            step: the training steps that it stands for.
+
+        Returns:
+            [w] one evaluation per run, also added to `evaluations`.
+        """
         params = self.state.training.student.params
         whole = step in self.whole_at
         contexts = self._contexts if whole else self._eval_contexts
         returns = self._returns(contexts, PURPOSE.evaluate)
         performance = jnp.mean(returns, axis=1)
-        test = None
-        if self._test_contexts is not None:
-            on_test = self._returns(self._test_contexts, PURPOSE.test)
-            test = np.asarray(jnp.mean(on_test, axis=1)).tolist()
         better = self.state.alive & (performance > self.state.best)
         self.state = self.state._replace(
             best=jnp.where(better, performance, self.state.best),
             best_params=_pick(better, params, self.state.best_params),
         )
-        entropy, success = programs.curriculum_metrics(self._strategies, self.state.teaching)
-        teacher_steps = np.asarray(self.state.teaching.teacher_steps)
+        shown = returns[:, self._snapshot_tasks if whole else self._snapshot_at]
+        latest = self._records(step, np.asarray(performance), self._test_performance(), shown)
+        for evaluations, evaluation in zip(self.evaluations, latest, strict=True):
+            evaluations.append(evaluation)
+        return latest
+
+    def _records(
+        self, step: int, performance: NDArray[Any], test: NDArray[Any] | None, returns: Array
+    ) -> list[Evaluation]:
+        """[w] an evaluation with these mean returns [w], and `returns` [w, m] for the snapshot."""
+        teaching = self.state.teaching
         stopped_at = np.asarray(self.state.stopped_at)
         trained = np.where(stopped_at < 0, self.train_steps, stopped_at)
-        evaluation = Evaluation(
-            step=step,
-            train_steps=self.train_steps,
-            performance=np.asarray(performance).tolist(),
-            test_performance=test,
-            env_steps=(teacher_steps + trained).tolist(),
-            entropy=np.asarray(entropy).tolist(),
-            mean_success=np.asarray(success).tolist(),
-            seconds=self.seconds,
-            picks=self.picks.take(),
-            followed=self._follow(returns[:, self._followed if whole else self._followed_at]),
-        )
-        self.evaluations.append(evaluation)
-        return evaluation
+        env_steps = (np.asarray(teaching.teacher_steps) + trained).tolist()
+        scalars = teacher_scalars(self._strategies, teaching)
+        shown = snapshots(self._strategies, teaching, self._snapshot_tasks, returns)
+        return [
+            Evaluation(
+                step=step,
+                performance=float(performance[run]),
+                test_performance=None if test is None else float(test[run]),
+                train_steps=self.train_steps,
+                env_steps=env_steps[run],
+                seconds=self.seconds,
+                entropy=entropy,
+                mean_success=mean_success,
+                picks=picks,
+                snapshot=shown[run],
+            )
+            for run, ((entropy, mean_success), picks) in enumerate(
+                zip(scalars, self.picks.take(), strict=True)
+            )
+        ]
+
+    def _test_performance(self) -> NDArray[Any] | None:
+        """[w] mean returns over the test pool, if there is one."""
+        if self._test_contexts is None:
+            return None
+        returns = self._returns(self._test_contexts, PURPOSE.test)
+        return np.asarray(jnp.mean(returns, axis=1))
 
     def _returns(self, contexts: Array, purpose: int) -> Array:
         """[w, n] mean return of every task."""
@@ -297,26 +300,6 @@ class Runs:
             self.eval_episodes,
             self.eval_stochastic,
         )
-
-    def _follow(self, returns: Array) -> Followed:
-        """The current view of the followed tasks, with their `returns` [w, m]."""
-        ids = jnp.asarray(self._followed)
-        probabilities, success = programs.task_views(self._strategies, self.state.teaching, ids)
-        return Followed(
-            tasks=self._followed.astype(np.int64),
-            probabilities=np.asarray(probabilities, dtype=np.float32),
-            success=None if success is None else np.asarray(success, dtype=np.float32),
-            achieved=np.asarray(returns, dtype=np.float32),
-        )
-
-
-def positions_of(among: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
-    """The position of each of `wanted` in `among`."""
-    place = {int(task): at for at, task in enumerate(among)}
-    missing = [int(task) for task in wanted if int(task) not in place]
-    if missing:
-        raise ValueError(f"followed must be a subset of the evaluated tasks, got task {missing[0]}")
-    return np.asarray([place[int(task)] for task in wanted], dtype=np.int64)
 
 
 def _bound(strategies: Sequence[Strategy], pool: TaskPool) -> list[Strategy]:

@@ -1,28 +1,40 @@
-"""What came of the runs as rows of a CSV file."""
+"""`procurl export`: evaluations as rows of a CSV file."""
 
 import csv
 from collections.abc import Iterable
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
+
+from procurl.records.evaluation import SCALARS, Evaluation, column_names
+
+EXPORTED = tuple(field for field in SCALARS if field.scalar.export)
 
 
-class Row(NamedTuple):
-    """One evaluation of one run; the columns of `procurl export`."""
+class ExportRow(NamedTuple):
+    """One evaluation with the run that it belongs to."""
 
     env: str
     strategy: str
     setting: str
     engine: str
     seed: int
-    step: int
-    performance: float
-    test_performance: float | None
-    train_steps: int
-    env_steps: int
-    seconds: float
+    evaluation: Evaluation
 
 
-def write_csv(rows: Iterable[Row], file: TextIO) -> None:
-    """The rows with a header line; a missing number is an empty cell."""
+EXPORT_COLUMNS = (*ExportRow._fields[:-1], *column_names(EXPORTED))
+
+
+def write_csv(rows: Iterable[ExportRow], file: TextIO) -> None:
+    """Write the rows below a header line; a missing number is an empty cell."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(Row._fields)
-    writer.writerows(rows)
+    writer.writerow(EXPORT_COLUMNS)
+    writer.writerows(map(_cells, rows))
+
+
+def _cells(row: ExportRow) -> tuple[Any, ...]:
+    *run, evaluation = row
+    values = [getattr(evaluation, field.name) for field in EXPORTED]
+    return (*run, *map(_rounded, values, (field.scalar.decimals for field in EXPORTED)))
+
+
+def _rounded(value: Any, decimals: int | None) -> Any:
+    return value if value is None or decimals is None else round(value, decimals)

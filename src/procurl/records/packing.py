@@ -1,35 +1,31 @@
-"""What is measured and what it was measured on, as bytes: free of pickled code."""
+"""Evaluations and pools as bytes or as JSON values and arrays; no pickled code."""
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from procurl.internals.archive import pack_archive, unpack_archive
-from procurl.records.results import Measured, Snapshot
+from procurl.records.evaluation import (
+    NO_PICKS,
+    Evaluation,
+    Snapshot,
+    column_names,
+    from_scalars,
+    scalar_values,
+)
 from procurl.tasks.pool import TaskPool
 
 KIND_BYTES = 3  # of an array's type, such as `<i2`
-SCALARS = (
-    "step",
-    "train_steps",
-    "env_steps",
-    "performance",
-    "test_performance",
-    "seconds",
-    "entropy",
-    "mean_success",
-)
+ARRAYS = ("picks", *Snapshot._fields)  # of an evaluation
 
 
 def pack_array(array: NDArray[Any]) -> bytes:
     """[k] numbers, integers in as few bytes each as they need."""
-    if array.dtype.kind in "iu":
-        extremes = (array.min(), array.max()) if array.size else (0, 0)
-        array = array.astype(np.result_type(*map(np.min_scalar_type, extremes)))
+    array = _in_few_bytes(array)
     array = array.astype(array.dtype.newbyteorder("<"))
     return array.dtype.str.encode() + zlib.compress(array.tobytes())
 
@@ -37,6 +33,19 @@ def pack_array(array: NDArray[Any]) -> bytes:
 def unpack_array(packed: bytes) -> NDArray[Any]:
     """[k] what `pack_array` was given, integers as int64."""
     array = np.frombuffer(zlib.decompress(packed[KIND_BYTES:]), packed[:KIND_BYTES].decode())
+    return _in_full(array)
+
+
+def _in_few_bytes(array: NDArray[Any]) -> NDArray[Any]:
+    """Integers in the smallest type that holds them all, other numbers as they are."""
+    if array.dtype.kind not in "iu":
+        return array
+    extremes = (array.min(), array.max()) if array.size else (0, 0)
+    return array.astype(np.result_type(*map(np.min_scalar_type, extremes)))
+
+
+def _in_full(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy, with integers as int64."""
     return array.astype(np.int64) if array.dtype.kind in "iu" else array.copy()
 
 
@@ -73,46 +82,70 @@ def unpack_pool(packed: bytes) -> TaskPool:
     return TaskPool.from_objects(meta["objects"], features=features, labels=meta["labels"])
 
 
-def pack_measured(
-    measured: Sequence[Sequence[Measured]],
-) -> tuple[list[list[Any]], dict[str, NDArray[Any]]]:
-    """(JSON values, arrays) of the evaluations of several runs, for a checkpoint."""
-    plain = [[[getattr(m, name) for name in SCALARS] for m in run] for run in measured]
-    flat = [m for run in measured for m in run]
-    snapshots = [m.snapshot for m in flat]
-    columns: dict[str, list[NDArray[Any] | None]] = {"picks": [m.picks for m in flat]}
-    for field in Snapshot._fields:
-        columns[field] = [None if s is None else getattr(s, field) for s in snapshots]
-    arrays = {}
-    for name, parts in columns.items():
-        kind = np.float32 if name in ("probabilities", "success", "achieved") else np.int64
-        present = [part for part in parts if part is not None]
-        lengths = [-1 if part is None else len(part) for part in parts]
-        arrays[name] = np.concatenate([np.zeros(0, kind), *present]).astype(kind)
-        arrays[f"{name}_lengths"] = np.asarray(lengths, dtype=np.int64)
-    return plain, arrays
+def pack_detail(evaluation: Evaluation) -> tuple[bytes | None, ...]:
+    """The arrays of an evaluation in the order of `ARRAYS`; None for one that it does not have."""
+    found = _arrays(evaluation)
+    if found["tasks"] is not None:
+        found["tasks"] = np.diff(found["tasks"], prepend=0)  # ascending ids take few bytes
+    return tuple(None if found[name] is None else pack_array(found[name]) for name in ARRAYS)
 
 
-def unpack_measured(
-    plain: list[list[Any]], arrays: dict[str, NDArray[Any]]
-) -> list[list[Measured]]:
-    """What `pack_measured` was given."""
-    columns = {
-        name: _split(arrays[name], arrays[f"{name}_lengths"])
-        for name in ("picks", *Snapshot._fields)
+def unpack_detail(evaluation: Evaluation, columns: Sequence[bytes | None]) -> Evaluation:
+    """The evaluation with the arrays that `pack_detail` packed."""
+    found = {
+        name: None if column is None else unpack_array(column)
+        for name, column in zip(ARRAYS, columns, strict=True)
     }
-    place = 0
-    measured = []
-    for run in plain:
-        mine = []
-        for scalars in run:
-            fields = {name: columns[name][place] for name in Snapshot._fields}
-            snapshot = None if fields["tasks"] is None else Snapshot(**fields)
-            rest = {"picks": columns["picks"][place], "snapshot": snapshot}
-            mine.append(Measured(**dict(zip(SCALARS, scalars, strict=True)), **rest))
-            place += 1
-        measured.append(mine)
-    return measured
+    if found["tasks"] is not None:
+        found["tasks"] = np.cumsum(found["tasks"])
+    return _with_arrays(evaluation, found)
+
+
+def pack_evaluations(
+    runs: Sequence[Sequence[Evaluation]],
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """(JSON values, arrays) of the evaluations of several runs, for a checkpoint."""
+    values = [[scalar_values(evaluation) for evaluation in run] for run in runs]
+    details = [_arrays(evaluation) for run in runs for evaluation in run]
+    arrays = {}
+    for name in ARRAYS:
+        parts = [detail[name] for detail in details]
+        present = [part for part in parts if part is not None]
+        joined = np.concatenate(present) if present else NO_PICKS
+        arrays[name] = _in_few_bytes(joined)
+        lengths = [-1 if part is None else len(part) for part in parts]
+        arrays[f"{name}_lengths"] = np.asarray(lengths, dtype=np.int64)
+    return {"columns": column_names(), "runs": values}, arrays
+
+
+def unpack_evaluations(
+    plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> list[list[Evaluation]]:
+    """The evaluations that `pack_evaluations` packed, by run."""
+    parts = {name: _split(arrays[name], arrays[f"{name}_lengths"]) for name in ARRAYS}
+    details = (dict(zip(ARRAYS, row, strict=True)) for row in zip(*parts.values(), strict=True))
+    return [
+        [
+            _with_arrays(
+                from_scalars(dict(zip(plain["columns"], values, strict=True))), next(details)
+            )
+            for values in run
+        ]
+        for run in plain["runs"]
+    ]
+
+
+def _arrays(evaluation: Evaluation) -> dict[str, Any]:
+    """The arrays of an evaluation by name, None for those of a snapshot that was not kept."""
+    shown = evaluation.snapshot
+    arrays = dict.fromkeys(Snapshot._fields) if shown is None else shown._asdict()
+    return {"picks": np.asarray(evaluation.picks), **arrays}
+
+
+def _with_arrays(evaluation: Evaluation, arrays: Mapping[str, Any]) -> Evaluation:
+    shown = {name: arrays[name] for name in Snapshot._fields}
+    snapshot = None if shown["tasks"] is None else Snapshot(**shown)
+    return evaluation._replace(picks=arrays["picks"], snapshot=snapshot)
 
 
 def _is_json(value: Any) -> bool:
@@ -123,10 +156,10 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-def _split(together: NDArray[Any], lengths: NDArray[Any]) -> list[Any]:
-    """The parts that `together` was made of; None where the length is −1."""
+def _split(joined: NDArray[Any], lengths: NDArray[Any]) -> list[Any]:
+    """The parts that were joined; None where the length is −1."""
     ends = np.cumsum(np.maximum(lengths, 0))
     return [
-        None if length < 0 else together[end - length : end].copy()
+        None if length < 0 else _in_full(joined[end - length : end])
         for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
     ]

@@ -1,38 +1,15 @@
-"""What came of an experiment, as tables, figures and reports read it: nothing here knows of files.
+"""The results of an experiment, as tables, figures and reports read them.
 
-Every engine measures a run in the same way, so a user's own Stable-Baselines3 run and a run of the
-JAX engine give the same report.
+They do not depend on files. All engines record a run in the same way, so a user's own
+Stable-Baselines3 run gives the same report as a run of the JAX engine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from procurl.records.evaluation import Evaluation
 from procurl.tasks.pool import TaskPool
-
-Ids = NDArray[np.int64]
-
-SHOWN_TASKS = 500  # of a larger pool, as many are followed through training
-EVALUATED_SEED, SHOWN_SEED = 0, 1
-
-
-def evaluated_tasks(n: int, most: int | None) -> Ids:
-    """The tasks of a pool of n that evaluations play: all, or `most` of them, always the same."""
-    return _some(np.arange(n), n if most is None else most, EVALUATED_SEED)
-
-
-def shown_tasks(evaluated: Ids) -> Ids:
-    """Those of the evaluated tasks that snapshots show, always the same."""
-    return _some(evaluated, SHOWN_TASKS, SHOWN_SEED)
-
-
-def _some(tasks: Ids, most: int, seed: int) -> Ids:
-    if len(tasks) <= most:
-        return tasks
-    return np.sort(tasks[np.random.default_rng(seed).permutation(len(tasks))[:most]])
 
 
 class RunId(NamedTuple):
@@ -46,30 +23,6 @@ class RunId(NamedTuple):
     def label(self) -> str:
         """The strategy with its setting, as it was written."""
         return f"{self.strategy}:{self.setting}" if self.setting else self.strategy
-
-
-class Snapshot(NamedTuple):
-    """What teacher and student made of the tasks at one evaluation."""
-
-    tasks: Ids  # [m] ids that the fields below stand for: all, or SHOWN_TASKS of them
-    probabilities: NDArray[np.float32]  # [m] of being picked next
-    success: NDArray[np.float32] | None  # [m] as the teacher estimates it, None where it does not
-    achieved: NDArray[np.float32]  # [m] return of this evaluation's episode on the task
-
-
-class Measured(NamedTuple):
-    """One evaluation of one run."""
-
-    step: int  # the training steps that it stands for
-    train_steps: int  # those really taken, a whole number of updates
-    env_steps: int  # training and teacher
-    performance: float  # mean return over the pool
-    test_performance: float | None  # over the test pool
-    seconds: float  # of training so far, evaluations not counted
-    entropy: float  # of the distribution over tasks
-    mean_success: float | None  # as the teacher estimates it
-    picks: Ids  # [e] tasks of the episodes that ended since the last evaluation
-    snapshot: Snapshot | None  # None where it was not kept
 
 
 @dataclass(frozen=True)
@@ -95,10 +48,10 @@ class Results:
     n_envs: int
     pool: TaskPool
     runs: Sequence[RunId]
-    evaluations: Mapping[RunId, Sequence[Measured]]
+    evaluations: Mapping[RunId, Sequence[Evaluation]]
     stopped: Mapping[RunId, int]
     facts: Mapping[str, Any]
-    detail: Callable[[RunId], Sequence[Measured]]
+    detail: Callable[[RunId], Sequence[Evaluation]]
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -16,18 +16,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
+from procurl.records.evaluation import Evaluation, column_names, from_scalars, scalar_values
 from procurl.records.experiment import Contender, Experiment, RunPlan, differences
-from procurl.records.export import Row
+from procurl.records.export import ExportRow
 from procurl.records.machine import machine, versions
-from procurl.records.packing import pack_pool, unpack_pool
-from procurl.records.results import Measured, Results, RunId
-from procurl.records.store_columns import (
-    detail_columns,
-    evaluation_columns,
-    measured_of,
-    with_detail,
-)
-from procurl.records.store_rows import (
+from procurl.records.packing import pack_detail, pack_pool, unpack_detail, unpack_pool
+from procurl.records.results import Results, RunId
+from procurl.records.tables import (
     Damaged,
     add_counted,
     check_tables,
@@ -137,24 +132,24 @@ class Store:
                 self._db.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
             put(self._db, "runs", (number, *run, 0, False, None))
 
-    def add(self, run: RunId, *measured: Measured) -> list[Measured]:
+    def add(self, run: RunId, *evaluations: Evaluation) -> list[Evaluation]:
         """Record evaluations of a run, and return those that are new.
 
-        One that is there already is replaced: it was measured again after a loss.
+        One of the same step is replaced: the run was resumed from before it.
         """
-        if not measured:
+        if not evaluations:
             return []
         with self.together():
             number = self._number(run)
             steps = self._db.execute("SELECT step FROM evaluations WHERE run = ?", (number,))
             known = {step for (step,) in steps}
-            for m in measured:
-                put(self._db, "evaluations", (number, *evaluation_columns(m)))
-                put(self._db, "details", (number, m.step, *detail_columns(m)))
-            count = len(known | {m.step for m in measured})
+            for e in evaluations:
+                put(self._db, "evaluations", (number, *scalar_values(e)))
+                put(self._db, "details", (number, e.step, *pack_detail(e)))
+            count = len(known | {e.step for e in evaluations})
             *_, finished, stopped_at = self._run_row(number)
             put(self._db, "runs", (number, *run, count, finished, stopped_at))
-        return [m for m in measured if m.step not in known]
+        return [e for e in evaluations if e.step not in known]
 
     def finish(self, run: RunId, stopped_at: int | None = None) -> None:
         """Say that a run has reached its last step.
@@ -174,23 +169,13 @@ class Store:
             found = counted_rows(self._db, self.path, "runs")
         return {RunId(*row[1:4]) for row in found if row[5]}
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[ExportRow]:
         """Every evaluation of every run that was asked for, by strategy, seed and step."""
         experiment = self.experiment
         for run, evaluations in self._evaluations().items():
-            for m in evaluations:
-                yield Row(
-                    experiment.env,
-                    run.strategy,
-                    run.setting,
-                    experiment.engine,
-                    run.seed,
-                    m.step,
-                    m.performance,
-                    m.test_performance,
-                    m.train_steps,
-                    m.env_steps,
-                    round(m.seconds, 3),
+            for e in evaluations:
+                yield ExportRow(
+                    experiment.env, run.strategy, run.setting, experiment.engine, run.seed, e
                 )
 
     def results(self) -> Results:
@@ -211,37 +196,37 @@ class Store:
             steps=experiment.steps,
             n_envs=experiment.n_envs,
             pool=pool,
-            runs=[run for run, measured in evaluations.items() if measured],
+            runs=[run for run, mine in evaluations.items() if mine],
             evaluations=evaluations,
             stopped={run: step for run, step in stopped.items() if run in evaluations},
             facts=facts,
             detail=partial(_read_detail, self.folder),
         )
 
-    def detail(self, run: RunId) -> list[Measured]:
+    def detail(self, run: RunId) -> list[Evaluation]:
         """The evaluations of a run with picks and snapshots."""
         with self._one_moment():
             number = self._number(run)
             count = self._run_row(number)[4]
             where = "WHERE run = ? ORDER BY step"
             read = rows(self._db, self.path, "evaluations", where, (number,))
-            plain = [measured_of(row[1:]) for row in read]
+            plain = [_evaluation(row) for row in read]
             found = list(rows(self._db, self.path, "details", where, (number,)))
         if len(plain) != count:
             raise Damaged(self.path, f"evaluations has {len(plain)} rows of {count} of {run}")
-        if [row[1] for row in found] != [m.step for m in plain]:
+        if [row[1] for row in found] != [e.step for e in plain]:
             raise Damaged(self.path, f"details has {len(found)} rows of {len(plain)} of {run}")
-        return [with_detail(m, row[2:]) for m, row in zip(plain, found, strict=True)]
+        return [unpack_detail(e, row[2:]) for e, row in zip(plain, found, strict=True)]
 
-    def _evaluations(self) -> dict[RunId, list[Measured]]:
+    def _evaluations(self) -> dict[RunId, list[Evaluation]]:
         """Of every run that was asked for and begun, in order, without picks and snapshots."""
         with self._one_moment():
             asked = self._asked()
             order = {contender: i for i, contender in enumerate(asked)}
-            found: dict[int, list[Measured]] = {}
+            found: dict[int, list[Evaluation]] = {}
             read = rows(self._db, self.path, "evaluations", "ORDER BY run, step")
             for number, group in groupby(read, key=lambda row: row[0]):
-                found[number] = [measured_of(row[1:]) for row in group]
+                found[number] = [_evaluation(row) for row in group]
             runs = []
             for number, *names, count, _, _ in counted_rows(self._db, self.path, "runs"):
                 run = RunId(*names)
@@ -369,6 +354,11 @@ def read_store(folder: Path) -> Store:
     return Store(folder, connect_to_read(path))
 
 
-def _read_detail(folder: Path, run: RunId) -> list[Measured]:
+def _read_detail(folder: Path, run: RunId) -> list[Evaluation]:
     with read_store(folder) as store:
         return store.detail(run)
+
+
+def _evaluation(row: tuple[Any, ...]) -> Evaluation:
+    """Of a row of `evaluations`, which begins with the number of the run."""
+    return from_scalars(dict(zip(column_names(), row[1:], strict=True)))

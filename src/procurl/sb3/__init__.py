@@ -13,5 +13,6 @@ except ImportError as error:
 
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.evaluation import PoolEvaluation, evaluate_pool
+from procurl.sb3.recorder import PoolRecorder
 
-__all__ = ["CurriculumCallback", "PoolEvaluation", "evaluate_pool"]
+__all__ = ["CurriculumCallback", "PoolEvaluation", "PoolRecorder", "evaluate_pool"]

@@ -10,8 +10,9 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from procurl.internals.checks import require_whole
+from procurl.records.evaluation import Evaluation, Snapshot, snapshot_tasks
 from procurl.records.experiment import Contender, Experiment
-from procurl.records.results import Measured, RunId, Snapshot, shown_tasks
+from procurl.records.results import RunId
 from procurl.records.store import FILE, Store, open_experiment, read_store
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.envs.eval_env import Given, seen_alike
@@ -81,7 +82,7 @@ class PoolRecorder(BaseCallback):
         self.episodes = episodes
         self.deterministic = deterministic
         self.overwrite = overwrite
-        self.measured: list[Measured] = []
+        self.evaluations: list[Evaluation] = []
         self._workers: Workers | None = None
         self._store: Store | None = None
         self._seconds = 0.0  # of training, excluding evaluations
@@ -120,7 +121,7 @@ class PoolRecorder(BaseCallback):
 
     def _begin_anew(self, teacher: ModelTeacher) -> None:
         """Choose the seed of a new run; raises if it would replace a finished one unasked."""
-        self.measured = []
+        self.evaluations = []
         finished = _finished(self.out)
         if self.model.seed is None and self.curriculum.settings.seed is None:
             # The teacher saves it, so that a resumed run keeps its seed.
@@ -136,8 +137,8 @@ class PoolRecorder(BaseCallback):
         """Continue this run's records; delete evaluations after the current step."""
         recorded = store.detail(self.run)
         behind = [m for m in recorded if m.train_steps <= self.num_timesteps]
-        if not self.measured:
-            self.measured = behind
+        if not self.evaluations:
+            self.evaluations = behind
             self._seconds = behind[-1].seconds if behind else 0.0
         if len(behind) < len(recorded):
             store.forget(self.run)
@@ -154,7 +155,7 @@ class PoolRecorder(BaseCallback):
 
     def _record_where_due(self) -> None:
         reached = self.num_timesteps // self.every
-        latest = self.measured[-1].step // self.every if self.measured else 0
+        latest = self.evaluations[-1].step // self.every if self.evaluations else 0
         if reached > latest:
             self._record(reached * self.every)
 
@@ -163,7 +164,7 @@ class PoolRecorder(BaseCallback):
 
     def _on_training_end(self) -> None:
         self._record_where_due()
-        if not self.measured or self.measured[-1].train_steps < self.num_timesteps:
+        if not self.evaluations or self.evaluations[-1].train_steps < self.num_timesteps:
             self._record(self.model._total_timesteps)
         assert self._store is not None
         self._store.finish(self.run)
@@ -182,10 +183,10 @@ class PoolRecorder(BaseCallback):
             tasks=self.tasks,
             seed=seed_of(self.run.seed, step),
         )
-        measured = measured_of(self.curriculum, found, step, self._seconds)
-        self.measured.append(measured)
-        self._store.add(self.run, measured)
-        self.logger.record("eval/mean_reward", measured.performance)
+        evaluation = evaluation_of(self.curriculum, found, step, self._seconds)
+        self.evaluations.append(evaluation)
+        self._store.add(self.run, evaluation)
+        self.logger.record("eval/mean_reward", evaluation.performance)
         self._since = time.perf_counter()
 
 
@@ -197,13 +198,13 @@ def _finished(folder: Path) -> set[RunId]:
         return store.finished()
 
 
-def measured_of(
+def evaluation_of(
     callback: CurriculumCallback,
     found: PoolEvaluation,
     step: int,
     seconds: float,
     test: PoolEvaluation | None = None,
-) -> Measured:
+) -> Evaluation:
     """One evaluation of a run, with the teacher's and the student's view of the tasks.
 
     Args:
@@ -216,16 +217,16 @@ def measured_of(
     curriculum = callback.curriculum
     metrics, success = curriculum.metrics(), curriculum.success()
     order = np.argsort(found.tasks, kind="stable")
-    shown = order[shown_tasks(np.arange(len(order)))]
+    shown = order[snapshot_tasks(np.arange(len(order)))]
     tasks = found.tasks[shown]
     snapshot = Snapshot(
         tasks=tasks,
         probabilities=curriculum.probabilities()[tasks].astype(np.float32),
         success=None if success is None else success[tasks].astype(np.float32),
-        achieved=found.returns[shown].astype(np.float32),
+        returns=found.returns[shown].astype(np.float32),
     )
     train_steps = callback.model.num_timesteps
-    return Measured(
+    return Evaluation(
         step=step,
         train_steps=train_steps,
         env_steps=train_steps + callback.teacher_steps,

@@ -48,7 +48,7 @@ def test_a_run_trains_and_resumes_to_the_bit(env, eval_every):
     restore(again, meta, arrays)
     again.advance()
     assert same(runs.state, again.state)
-    performance, resumed = ([e.performance for e in r.evaluations] for r in (runs, again))
+    performance, resumed = ([e.performance for e in r.evaluations[0]] for r in (runs, again))
     assert len(performance) == (eval_every == 128)
     assert np.isfinite(performance).all()
     assert performance == resumed

@@ -6,12 +6,23 @@ import numpy as np
 import pytest
 
 from procurl.experiments.analysis.curves import curves_from_rows, learning_curves
-from procurl.records.export import Row
+from procurl.records.evaluation import Evaluation
+from procurl.records.export import ExportRow
 from tests.experiments.synthetic import synthetic_results
 
 
 def row(strategy="iid", seed=0, step=100, performance=0.5, setting="", test=None):
-    return Row("pointmass-s", strategy, setting, "jax", seed, step, performance, test, 0, 7, 1.5)
+    at = Evaluation(
+        step,
+        performance,
+        test,
+        train_steps=0,
+        env_steps=7,
+        seconds=1.5,
+        entropy=0.0,
+        mean_success=None,
+    )
+    return ExportRow("pointmass-s", strategy, setting, "jax", seed, at)
 
 
 def test_contenders_are_kept_apart_in_their_order():

@@ -18,14 +18,28 @@ from procurl.experiments.analysis.tables import (
     numbers_table,
     terminal_table,
 )
-from procurl.records.export import Row
+from procurl.records.evaluation import Evaluation
+from procurl.records.export import ExportRow
 from tests.experiments.synthetic import synthetic_results
+
+
+def evaluation(step, performance):
+    return Evaluation(
+        step=step,
+        performance=performance,
+        test_performance=None,
+        train_steps=step,
+        env_steps=3 * step,
+        seconds=2.0,
+        entropy=0.0,
+        mean_success=None,
+    )
 
 
 def rows_of(strategy, finals, half=0.0):
     """Runs that are at `half` at 50k steps and at their final value at 100k."""
     return [
-        Row("pointmass-s", strategy, "", "jax", seed, step, value, None, step, 3 * step, 2.0)
+        ExportRow("pointmass-s", strategy, "", "jax", seed, evaluation(step, value))
         for seed, final in enumerate(finals)
         for step, value in ((50_000, half), (100_000, final))
     ]
@@ -33,7 +47,11 @@ def rows_of(strategy, finals, half=0.0):
 
 def on_a_test_pool(rows):
     """The same runs, each worse by 0.1 there."""
-    return [row._replace(test_performance=row.performance - 0.1) for row in rows]
+    return [
+        row._replace(evaluation=at._replace(test_performance=at.performance - 0.1))
+        for row in rows
+        for at in [row.evaluation]
+    ]
 
 
 def shown(table, row=0):

@@ -5,13 +5,22 @@ import io
 from procurl.experiments.analysis.curves import curves_from_rows
 from procurl.experiments.analysis.figures import draw_curves
 from procurl.experiments.analysis.tables import as_text, terminal_table
-from procurl.records.export import Row, write_csv
+from procurl.records.evaluation import Evaluation
+from procurl.records.export import ExportRow, write_csv
 
 
 def row(strategy="iid", seed=0, step=100, performance=0.5, setting="", test=None):
-    return Row(
-        "pointmass-s", strategy, setting, "jax", seed, step, performance, test, step, 2 * step, 1.5
+    at = Evaluation(
+        step,
+        performance,
+        test,
+        train_steps=step,
+        env_steps=2 * step,
+        seconds=1.5,
+        entropy=0.0,
+        mean_success=None,
     )
+    return ExportRow("pointmass-s", strategy, setting, "jax", seed, at)
 
 
 def rows():

@@ -11,7 +11,7 @@ from procurl.experiments.analysis.trends import (
     trends,
     typical_task,
 )
-from procurl.records.results import Measured
+from procurl.records.evaluation import Evaluation
 from procurl.tasks.pool import TaskPool
 from tests.experiments.synthetic import synthetic_results
 
@@ -19,9 +19,16 @@ FEATURES = Features(("size",), np.array([[0.0], [1.0], [2.0], [3.0]]))
 
 
 def at(train_steps, picks):
-    nothing = None
-    return Measured(
-        0, train_steps, 0, 0.0, nothing, 0.0, 0.0, nothing, np.array(picks, dtype=np.int64), None
+    return Evaluation(
+        step=0,
+        performance=0.0,
+        test_performance=None,
+        train_steps=train_steps,
+        env_steps=0,
+        seconds=0.0,
+        entropy=0.0,
+        mean_success=None,
+        picks=np.array(picks, dtype=np.int64),
     )
 
 

@@ -37,10 +37,10 @@ def test_it_is_evaluated_as_the_experiment_says(whole):
     assert trainer.identity["eval_every"] == 64
     assert trainer.identity["device"].endswith("stepped on the host")
     assert trainer.runs[0].run.eval_episodes == 2
-    measured = [m for said in whole for m in (said.measured or [[]])[0]]
-    assert [(m.step, m.train_steps) for m in measured] == [(64, 64), (128, 128), (160, 160)]
-    assert all(np.isfinite(m.performance) for m in measured)
-    assert {m.snapshot.achieved.shape for m in measured} == {(3,)}
+    evaluations = [m for said in whole for m in (said.evaluations or [[]])[0]]
+    assert [(m.step, m.train_steps) for m in evaluations] == [(64, 64), (128, 128), (160, 160)]
+    assert all(np.isfinite(m.performance) for m in evaluations)
+    assert {m.snapshot.returns.shape for m in evaluations} == {(3,)}
 
 
 def test_a_cut_changes_nothing_and_models_can_act(whole, tmp_path):

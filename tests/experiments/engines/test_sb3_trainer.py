@@ -98,8 +98,8 @@ def test_a_checkpoint_goes_on_to_the_bit(strategy):
     for ours, theirs in zip(after.runs, whole.runs, strict=True):
         for name, part in ours.weights().items():
             assert np.array_equal(part, theirs.weights()[name])
-        assert len(ours.measured) == 3
-        for mine, other in zip(ours.measured, theirs.measured, strict=True):
+        assert len(ours.evaluations) == 3
+        for mine, other in zip(ours.evaluations, theirs.evaluations, strict=True):
             assert mine.performance == other.performance
             assert mine.entropy == other.entropy
             assert mine.env_steps == other.env_steps
@@ -123,17 +123,17 @@ def test_an_evaluation_sees_the_refresh_of_its_step():
     for _ in range(4):
         run.advance()
     teacher = run.callback.teacher
-    assert [m.train_steps for m in run.measured] == [128, 256]
+    assert [m.train_steps for m in run.evaluations] == [128, 256]
     assert teacher.refreshed_at == 256
-    assert run.measured[-1].env_steps == 256 + teacher.teacher_steps
-    assert run.measured[0].env_steps > 128
+    assert run.evaluations[-1].env_steps == 256 + teacher.teacher_steps
+    assert run.evaluations[0].env_steps > 128
 
 
 def test_what_is_measured():
     found = trainer("procurl-env", width=1, test_pool=make_pool("pointmass-s", "test", size=4))
     for _ in range(4):
         found.advance()
-    first, second = found.measured[0]
+    first, second = found.evaluations[0]
     assert [first.step, second.step] == [128, 256]
     assert first.train_steps == 128
     assert first.env_steps == 128 + found.runs[0].callback.teacher_steps
@@ -172,7 +172,7 @@ def test_a_run_that_is_no_longer_finite_stops_and_the_others_go_on():
     assert found.stopped_at == [128, None]
     for name, part in found.runs[0].weights().items():
         assert np.array_equal(part, kept[name])
-    assert [len(run) for run in found.measured] == [2, 2]
+    assert [len(run) for run in found.evaluations] == [2, 2]
     again = trainer(width=2)
     again.restore(carried(found.checkpoint()))
     again.advance()

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from procurl.envs import make_pool
-from procurl.records.results import Measured, Results, RunId, Snapshot
+from procurl.records.evaluation import Evaluation, Snapshot
+from procurl.records.results import Results, RunId
 from procurl.tasks.pool import TaskPool
 
 LABELS = ("procurl-val", "iid", "procurl-env", "plr")
@@ -43,26 +44,26 @@ def report_results(
     runs = [RunId(*_parts(label), seed) for label in labels for seed in range(seeds)]
     tasks = np.linspace(0, len(pool) - 1, followed or len(pool)).astype(np.int64)
 
-    def detail(run: RunId) -> list[Measured]:
+    def detail(run: RunId) -> list[Evaluation]:
         place = list(labels).index(run.label)
         rng = np.random.default_rng([place, run.seed])
         found = []
         for k in range(1, evaluations + 1):
             p = rng.dirichlet(np.ones(len(tasks)))
-            achieved = (rng.random(len(tasks)) < k / evaluations / (place + 1)).astype(np.float32)
+            returns = (rng.random(len(tasks)) < k / evaluations / (place + 1)).astype(np.float32)
             success = None if run.strategy == "iid" else rng.random(len(tasks), dtype=np.float32)
             found.append(
-                Measured(
+                Evaluation(
                     step=steps * k // evaluations,
                     train_steps=steps * k // evaluations,
                     env_steps=steps * k // evaluations * (place + 1),
-                    performance=float(achieved.mean()),
+                    performance=float(returns.mean()),
                     test_performance=None,
                     seconds=0.5 * k,
                     entropy=float(-(p * np.log(p)).sum()),
                     mean_success=None if success is None else float(success.mean()),
                     picks=rng.integers(len(pool), size=picks),
-                    snapshot=Snapshot(tasks, p.astype(np.float32), success, achieved)
+                    snapshot=Snapshot(tasks, p.astype(np.float32), success, returns)
                     if snapshots
                     else None,
                 )

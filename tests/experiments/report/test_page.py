@@ -20,8 +20,9 @@ from procurl.experiments.report.encoding import MISSING, column, packed, script_
 from procurl.experiments.report.explorer_data import CELLS, explorer_payload, select_runs
 from procurl.experiments.report.page import report_html, write_report
 from procurl.experiments.report.task_pictures import Pictures, task_pictures
+from procurl.records.evaluation import SNAPSHOT_TASKS
 from procurl.records.experiment import Experiment, RunPlan
-from procurl.records.results import SHOWN_TASKS, RunId
+from procurl.records.results import RunId
 from procurl.records.store import open_experiment
 from procurl.tasks.pool import TaskPool
 from tests.experiments.report.report_results import report_results
@@ -235,7 +236,7 @@ def test_moments_hold_what_the_run_measured():
             at.snapshot.probabilities, abs=1e-5
         )
         assert unpacked(moment["snapshot"]["s"]) == pytest.approx(at.snapshot.success, abs=1e-5)
-        assert unpacked(moment["snapshot"]["a"]) == pytest.approx(at.snapshot.achieved, abs=1e-5)
+        assert unpacked(moment["snapshot"]["a"]) == pytest.approx(at.snapshot.returns, abs=1e-5)
         times = np.bincount(at.picks, minlength=7)
         assert [n for _, n in moment["picked"]] == sorted(times, reverse=True)[:6]
         assert all(times[task] == n for task, n in moment["picked"])
@@ -289,7 +290,7 @@ def test_the_runs_shown_stay_within_bounds(labels, seeds, evaluations, pool, run
         replace(results, runs=ids, evaluations=every, pool=TaskPool.from_seeds(pool))
     )
     assert len(chosen.runs) == runs
-    assert len(chosen.runs) * chosen.evaluations * min(pool, SHOWN_TASKS) <= CELLS or runs == 1
+    assert len(chosen.runs) * chosen.evaluations * min(pool, SNAPSHOT_TASKS) <= CELLS or runs == 1
     assert chosen.runs[0].seed == 0
 
 
@@ -299,7 +300,7 @@ def test_a_large_pool_is_cut_to_the_tasks_that_are_followed():
     )
     payload = explorer_payload(results)
     assert len(payload["sets"]) == 1
-    assert len(payload["sets"][0]) == SHOWN_TASKS
+    assert len(payload["sets"][0]) == SNAPSHOT_TASKS
     assert "500 of the 3,000 tasks" in words(report_html(results))
 
 

@@ -20,17 +20,17 @@ def told(what, checkpoint=None, **options):
     return list(train_batch(what, BATCH, checkpoint, **options))
 
 
-def steps_measured(said, run=0):
-    return [m.step for progress in said for m in (progress.measured or [[], []])[run]]
+def steps_evaluated(said, run=0):
+    return [m.step for progress in said for m in (progress.evaluations or [[], []])[run]]
 
 
 def test_every_evaluation_is_told_once_with_a_checkpoint_of_that_moment():
     said = told(job())
-    assert steps_measured(said, 0) == steps_measured(said, 1) == [30, 60, 90, 100]
+    assert steps_evaluated(said, 0) == steps_evaluated(said, 1) == [30, 60, 90, 100]
     for progress in said[1:]:
-        if progress.measured:
+        if progress.evaluations:
             meta, _ = unpack_archive(progress.checkpoint, "told")
-            assert meta[STEP] == progress.step >= progress.measured[0][-1].train_steps
+            assert meta[STEP] == progress.step >= progress.evaluations[0][-1].train_steps
 
 
 def test_the_end_is_told_last_with_the_step_where_a_run_stopped():
@@ -51,9 +51,9 @@ def test_after_a_cut_all_is_told_again_and_the_rest_follows():
             continue
         rest = told(job(), cut.checkpoint)
         assert rest[0].step == cut.step
-        assert steps_measured(rest) == [30, 60, 90, 100], place
-        mine = [m for progress in rest for m in (progress.measured or [[], []])[1]]
-        theirs = [m for progress in whole for m in (progress.measured or [[], []])[1]]
+        assert steps_evaluated(rest) == [30, 60, 90, 100], place
+        mine = [m for progress in rest for m in (progress.evaluations or [[], []])[1]]
+        theirs = [m for progress in whole for m in (progress.evaluations or [[], []])[1]]
         for one, other in zip(mine, theirs, strict=True):
             assert str(one) == str(other)
             assert np.array_equal(one.picks, other.picks)

@@ -3,20 +3,29 @@
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from procurl.experiments.running.logs import open_logs, scalars
+from procurl.experiments.running.logs import open_logs
+from procurl.records.evaluation import Evaluation, log_values
 from procurl.records.experiment import Experiment
-from procurl.records.results import Measured, RunId
+from procurl.records.results import RunId
 
 RUN = RunId("procurl-val", "beta=5", 3)
 EXPERIMENT = Experiment(env="corridor", engine="jax", steps=100)
-MEASURED = Measured(25, 30, 90, 0.5, None, 1.5, 0.7, 0.2, np.zeros(0, np.int64), None)
+EVALUATION = Evaluation(
+    step=25,
+    performance=0.5,
+    test_performance=None,
+    train_steps=30,
+    env_steps=90,
+    seconds=1.5,
+    entropy=0.7,
+    mean_success=0.2,
+)
 
 
 def test_keys_are_those_of_every_engine():
-    assert scalars(MEASURED) == {
+    assert log_values(EVALUATION) == {
         "eval/mean_reward": 0.5,
         "curriculum/entropy": 0.7,
         "curriculum/mean_success": 0.2,
@@ -24,7 +33,7 @@ def test_keys_are_those_of_every_engine():
         "time/total_env_steps": 90.0,
         "time/seconds": 1.5,
     }
-    assert scalars(MEASURED._replace(test_performance=0.25))["eval/test_mean_reward"] == 0.25
+    assert log_values(EVALUATION._replace(test_performance=0.25))["eval/test_mean_reward"] == 0.25
 
 
 def test_nothing_is_logged_unless_asked_for():
@@ -35,8 +44,8 @@ def test_nothing_is_logged_unless_asked_for():
 def test_tensorboard_reads_what_was_logged(tmp_path):
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     with open_logs(EXPERIMENT, tmp_path, None) as logs:
-        logs[0].add(RUN, MEASURED)
-        logs[0].add(RUN, MEASURED._replace(step=50, performance=0.75))
+        logs[0].add(RUN, EVALUATION)
+        logs[0].add(RUN, EVALUATION._replace(step=50, performance=0.75))
         logs[0].finish(RUN)
     read = reader.EventAccumulator(str(tmp_path / "procurl-val:beta=5" / "seed-00003"))
     read.Reload()
@@ -66,8 +75,8 @@ def test_weights_and_biases_gets_a_run_that_goes_on(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", fake)
     for _ in range(2):
         with open_logs(EXPERIMENT, None, "my-project") as logs:
-            logs[0].add(RUN, MEASURED)
-            logs[0].add(RUN, MEASURED)
+            logs[0].add(RUN, EVALUATION)
+            logs[0].add(RUN, EVALUATION)
     first, again = fake.begun
     assert first == again
     assert (first["project"], first["group"], first["resume"]) == (
@@ -75,7 +84,7 @@ def test_weights_and_biases_gets_a_run_that_goes_on(monkeypatch):
         "procurl-val:beta=5",
         "allow",
     )
-    assert fake.logged[0] == (scalars(MEASURED), 25)
+    assert fake.logged[0] == (log_values(EVALUATION), 25)
     assert (len(fake.logged), fake.finished) == (4, 2)
 
 

@@ -122,8 +122,8 @@ def trained(folder, batches=BATCHES):
 
 
 def steps(said, batch):
-    told = [progress for progress in said if progress.batch == batch and progress.measured]
-    return {m.step for progress in told for m in progress.measured[0]}
+    told = [progress for progress in said if progress.batch == batch and progress.evaluations]
+    return {m.step for progress in told for m in progress.evaluations[0]}
 
 
 def test_every_batch_is_trained_and_kept_here(fake, tmp_path):

@@ -18,8 +18,8 @@ class ListLog:
     def __init__(self):
         self.added, self.finished = [], []
 
-    def add(self, run, measured):
-        self.added.append((run, measured.step))
+    def add(self, run, evaluation):
+        self.added.append((run, evaluation.step))
 
     def finish(self, run):
         self.finished.append(run)
@@ -59,7 +59,7 @@ def test_what_is_told_again_is_neither_twice_in_the_store_nor_logged_again(store
     record = recorder(store, [log], lambda _: None)
     batch = batches_of(store.plan, store.experiment.width)[0]
     told = list(train_batch(job(), batch, None))
-    cut = next(i for i, progress in enumerate(told) if progress.measured and progress.step > 50)
+    cut = next(i for i, progress in enumerate(told) if progress.evaluations and progress.step > 50)
     for progress in told[: cut + 1]:
         record(progress)
     before = len(log.added)

@@ -249,14 +249,14 @@ def test_learns_an_environment_of_ones_own_from_easy_tasks_to_hard_ones(kind):
         run.advance()
         tasks = np.concatenate([played.tasks for played in env.call("collect")])
         lengths.append(np.mean(LENGTHS[tasks]))
-    performance = [evaluation.performance[0] for evaluation in run.evaluations]
+    performance = [evaluation.performance for evaluation in run.evaluations]
     assert performance[0] < 0.5
     assert performance[-1] == run.state.best == 1.0
     assert np.mean(lengths[15:25]) > np.mean(lengths[3:9]) + 1.0
     assert [evaluation.step for evaluation in run.evaluations] == [0, 640, 1280, 1920, 2560]
-    assert run.evaluations[0].entropy == pytest.approx([np.log(N)])  # before any evidence
-    assert run.evaluations[1].entropy[0] < 0.95 * np.log(N)
-    assert run.evaluations[-1].env_steps == [run.train_steps]
+    assert run.evaluations[0].entropy == pytest.approx(np.log(N))  # before any evidence
+    assert run.evaluations[1].entropy < 0.95 * np.log(N)
+    assert run.evaluations[-1].env_steps == run.train_steps
 
 
 def test_continuous_actions_are_clipped_for_the_environment_alone():
@@ -278,12 +278,12 @@ def test_evaluation_plays_every_task_once_with_the_likeliest_action():
         errs = np.where(np.arange(LONGEST) == 3, -EXPERT, EXPERT)
         set_params(run, biased(run.params, 1e-3 * errs))
         evaluation = run.evaluate(17)
-        assert evaluation.performance == [np.mean(LENGTHS <= 3)]
-        assert (evaluation.step, evaluation.train_steps, evaluation.env_steps) == (17, 0, [0])
+        assert evaluation.performance == np.mean(LENGTHS <= 3)
+        assert (evaluation.step, evaluation.train_steps, evaluation.env_steps) == (17, 0, 0)
         assert evaluation.test_performance is None
     run = host_run(eval_env=native(2), eval_tasks=[LONGEST_TASK, 1])
     set_params(run, biased(run.params, errs))
-    assert run.evaluate(0).performance == [0.5]
+    assert run.evaluate(0).performance == 0.5
 
 
 def test_the_best_weights_are_kept():
@@ -292,7 +292,7 @@ def test_the_best_weights_are_kept():
     for params in (bad, good, bad):
         set_params(run, params)
         run.evaluate(0)
-    assert [e.performance[0] for e in run.evaluations] == [0.0, 1.0, 0.0]
+    assert [e.performance for e in run.evaluations] == [0.0, 1.0, 0.0]
     assert same(run.state.best_params, good)
 
 
@@ -323,4 +323,4 @@ def test_a_run_stops_where_the_critic_has_no_value_for_a_task_and_keeps_its_weig
         run.advance()
     assert same(run.state, before)
     run.advance()
-    assert run.evaluate(128).env_steps == [64]  # none were taken since
+    assert run.evaluate(128).env_steps == 64  # none were taken since

@@ -44,8 +44,8 @@ def test_rollouts_tell_the_teacher_and_are_counted(n_envs):
     assert teaching.strategy.success.estimate.tolist() == [1.0] * N
     assert int(teaching.teacher_steps) == 2 * 2 * int(LENGTHS.sum())
     evaluation = run.evaluate(128)
-    assert evaluation.env_steps == [128 + 4 * int(LENGTHS.sum())]
-    assert evaluation.mean_success == [1.0]
+    assert evaluation.env_steps == 128 + 4 * int(LENGTHS.sum())
+    assert evaluation.mean_success == 1.0
 
 
 def test_rollouts_follow_the_stochastic_policy():

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.experiments.analysis.statistics import Floats
-from procurl.records.export import Row
+from procurl.records.evaluation import Evaluation
+from procurl.records.export import ExportRow
 from procurl.records.results import Results
 
 
@@ -92,25 +93,19 @@ class Point(NamedTuple):
 def learning_curves(results: Results) -> list[Curve]:
     """One curve per contender, in the order of the results; runs without evaluations have none."""
     return _gathered(
-        Point(
-            run.label,
-            run.seed,
-            at.step,
-            (at.performance, _number(at.test_performance), at.env_steps, at.seconds),
-        )
+        _point(run.label, run.seed, at)
         for run in results.runs
         for at in results.evaluations.get(run, ())
     )
 
 
-def curves_from_rows(rows: Iterable[Row]) -> list[Curve]:
+def curves_from_rows(rows: Iterable[ExportRow]) -> list[Curve]:
     """The same from rows of the exported table."""
     return _gathered(
-        Point(
+        _point(
             f"{row.strategy}:{row.setting}" if row.setting else row.strategy,
             row.seed,
-            row.step,
-            (row.performance, _number(row.test_performance), row.env_steps, row.seconds),
+            row.evaluation,
         )
         for row in rows
     )
@@ -119,6 +114,11 @@ def curves_from_rows(rows: Iterable[Row]) -> list[Curve]:
 def by_label(curves: Iterable[Curve]) -> Mapping[str, Curve]:
     """The curves by their contender."""
     return {curve.label: curve for curve in curves}
+
+
+def _point(label: str, seed: int, at: Evaluation) -> Point:
+    values = (at.performance, _number(at.test_performance), at.env_steps, at.seconds)
+    return Point(label, seed, at.step, values)
 
 
 def _gathered(points: Iterable[Point]) -> list[Curve]:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.experiments.analysis.statistics import Floats
-from procurl.records.results import Measured, Results
+from procurl.records.evaluation import Evaluation
+from procurl.records.results import Results
 from procurl.tasks.pool import TaskPool
 
 BLOCK = 100  # picked tasks that a point stands for
@@ -73,7 +74,7 @@ def trends(
 
 
 def trend_of(
-    label: str, seed: int, evaluations: Sequence[Measured], features: Features, size: int
+    label: str, seed: int, evaluations: Sequence[Evaluation], features: Features, size: int
 ) -> Trend:
     """The picks of one run in blocks of `size`; what does not fill the last block is left out.
 

@@ -24,7 +24,8 @@ from procurl.experiments.analysis.trends import Trend, features_of
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import CompactRecords, Part, compact, shared_facts
 from procurl.internals.files import write_bytes, write_text
-from procurl.records.results import Measured, Results, RunId
+from procurl.records.evaluation import Evaluation, column_names, from_scalars, scalar_values
+from procurl.records.results import Results, RunId
 from procurl.tasks.pool import TaskPool
 
 FILE = "experiment.json"
@@ -32,17 +33,8 @@ EVALUATIONS = "evaluations.csv.gz"
 CURRICULUM = "curriculum.csv.gz"
 POOL = "pool.csv"
 FORMAT = 2  # the first had one part, whose facts stood alone
-RUN_COLUMNS = ("strategy", "setting", "seed", "step")
-COLUMNS = (
-    *RUN_COLUMNS,
-    "train_steps",
-    "env_steps",
-    "performance",
-    "test_performance",
-    "seconds",
-    "entropy",
-    "mean_success",
-)
+RUN_COLUMNS = RunId._fields
+COLUMNS = (*RUN_COLUMNS, *column_names())
 OWN_POOLS = ("uniform", "hard")
 
 
@@ -58,7 +50,8 @@ def write_records(recorded: CompactRecords, folder: Path) -> None:
     contents = {
         EVALUATIONS: _packed(COLUMNS, _evaluation_rows(results)),
         CURRICULUM: _packed(
-            (*RUN_COLUMNS, "task", *features_of(results.pool).names), _trend_rows(recorded.trends)
+            (*RUN_COLUMNS, "step", "task", *features_of(results.pool).names),
+            _trend_rows(recorded.trends),
         ),
     }
     kind = pool_kind(results.env, results.pool)
@@ -161,20 +154,20 @@ def pool_kind(env: str, pool: TaskPool) -> str | None:
 def _evaluation_rows(results: Results) -> Iterator[tuple[Any, ...]]:
     for run in results.runs:
         for at in results.evaluations[run]:
-            measured = (at.performance, at.test_performance, at.seconds, at.entropy)
-            numbers = map(_short, (*measured, at.mean_success))
-            yield (*run, at.step, at.train_steps, at.env_steps, *numbers)
+            yield (*run, *map(_cell, scalar_values(at)))
 
 
 def _trend_rows(found: Iterable[Trend]) -> Iterator[tuple[Any, ...]]:
     for trend in found:
         strategy, _, setting = trend.label.partition(":")
         for step, task, means in zip(trend.steps, trend.typical, trend.means, strict=True):
-            yield (strategy, setting, trend.seed, round(step), task, *map(_short, means))
+            yield (strategy, setting, trend.seed, round(step), task, *map(_cell, means))
 
 
-def _short(number: float | None) -> str:
-    """Six digits; nothing where there is no number."""
+def _cell(number: int | float | None) -> str:
+    """All digits of an integer, six of a float; empty if there is no number."""
+    if isinstance(number, int):
+        return str(number)
     return "" if number is None or math.isnan(number) else f"{number:.6g}"
 
 
@@ -201,30 +194,16 @@ def _unpacked(content: bytes) -> Iterator[dict[str, str]]:
     return csv.DictReader(io.StringIO(gzip.decompress(content).decode()))
 
 
-def _read_evaluations(content: bytes) -> dict[RunId, list[Measured]]:
-    nothing = np.zeros(0, dtype=np.int64)
-    found: dict[RunId, list[Measured]] = {}
+def _read_evaluations(content: bytes) -> dict[RunId, list[Evaluation]]:
+    found: dict[RunId, list[Evaluation]] = {}
     for row in _unpacked(content):
         run = RunId(row["strategy"], row["setting"], int(row["seed"]))
-        found.setdefault(run, []).append(
-            Measured(
-                step=int(row["step"]),
-                train_steps=int(row["train_steps"]),
-                env_steps=int(row["env_steps"]),
-                performance=float(row["performance"] or "nan"),
-                test_performance=_maybe(row["test_performance"]),
-                seconds=float(row["seconds"]),
-                entropy=float(row["entropy"] or "nan"),
-                mean_success=_maybe(row["mean_success"]),
-                picks=nothing,
-                snapshot=None,
-            )
-        )
+        found.setdefault(run, []).append(from_scalars(row))
     return found
 
 
 def _read_parts(
-    about: Mapping[str, Any], evaluations: Mapping[RunId, Sequence[Measured]]
+    about: Mapping[str, Any], evaluations: Mapping[RunId, Sequence[Evaluation]]
 ) -> list[Part]:
     if about["format"] == FORMAT:
         return [Part(tuple(part["labels"]), part["facts"]) for part in about["parts"]]
@@ -273,7 +252,3 @@ def _pool_file(results: Results, folder: Path) -> bytes:
     else:
         results.pool.to_csv(path)
     return path.read_bytes()
-
-
-def _maybe(text: str) -> float | None:
-    return float(text) if text else None

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from procurl.envs import make_host_env
 from procurl.envs.adapters.vector_env import GymVectorEnv
 from procurl.experiments.batches import Job, RunBatch
-from procurl.experiments.engines.jax_trainer import measured_of
 from procurl.experiments.engines.models import ModelWeights, RunModels
 from procurl.experiments.engines.sequential import SequentialTrainer
 from procurl.experiments.engines.setup import RunSetup, setup_of
 from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
 from procurl.ppo.host.run import HostRun, NotFiniteError
 from procurl.ppo.student import START_SAMPLES
-from procurl.records.results import Measured
+from procurl.records.evaluation import Evaluation
 from procurl.tasks.pool import TaskPool
 
 EVAL_WIDTH = 100  # environments at a time in evaluations and rollouts
@@ -42,8 +41,8 @@ class SequentialHostRun:
         return self.run.seconds
 
     @property
-    def measured(self) -> list[Measured]:
-        return [measured_of(evaluation, 0) for evaluation in self.run.evaluations]
+    def evaluations(self) -> list[Evaluation]:
+        return self.run.evaluations
 
     @property
     def stopped_at(self) -> int | None:
@@ -68,7 +67,7 @@ class SequentialHostRun:
             jax.tree.map(np.asarray, part) for part in (run.params, run.state.best_params)
         )
         return RunModels(
-            ModelWeights(last, run.evaluations[-1].performance[0]),
+            ModelWeights(last, run.evaluations[-1].performance),
             ModelWeights(best, float(run.state.best)),
         )
 
@@ -96,7 +95,7 @@ def _make_run(job: Job, setup: RunSetup, seed: int) -> HostRun:
         eval_tasks=setup.eval_tasks,
         eval_episodes=setup.preset.eval_episodes,
         eval_stochastic=setup.preset.eval_stochastic,
-        followed=setup.snapshot_tasks,
+        snapshot_tasks=setup.snapshot_tasks,
         test_env=None if job.test_pool is None else env(EVAL_WIDTH, job.test_pool),
         test_pool=job.test_pool,
         reset_samples=START_SAMPLES,

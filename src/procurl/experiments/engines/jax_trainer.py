@@ -1,6 +1,5 @@
 """The JAX engine as a sweep drives it: all runs of a batch in one program."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ from procurl.experiments.engines.setup import setup_of
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.internals.settings import describe
 from procurl.ppo.checkpoints import checkpoint_of, restore
-from procurl.ppo.runs import Evaluation, Runs
-from procurl.records.results import Measured, Snapshot
+from procurl.ppo.runs import Runs
+from procurl.records.evaluation import Evaluation
 
 
 class JaxTrainer:
@@ -25,7 +24,6 @@ class JaxTrainer:
     def __init__(self, runs: Runs, env: str) -> None:
         self.runs = runs
         self._env = env
-        self._measured: list[list[Measured]] = [[] for _ in runs.seeds]
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -47,11 +45,8 @@ class JaxTrainer:
         return self.runs.seconds
 
     @property
-    def measured(self) -> Sequence[Sequence[Measured]]:
-        for evaluation in self.runs.evaluations[len(self._measured[0]) :]:
-            for run, mine in enumerate(self._measured):
-                mine.append(measured_of(evaluation, run))
-        return self._measured
+    def evaluations(self) -> Sequence[Sequence[Evaluation]]:
+        return self.runs.evaluations
 
     @property
     def stopped_at(self) -> Sequence[int | None]:
@@ -69,7 +64,6 @@ class JaxTrainer:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         restore(self.runs, *checkpoint)
-        self._measured = [[] for _ in self.runs.seeds]
 
     def save_models(self, run: int, path: Path, facts: Mapping[str, Any]) -> None:
         state = self.runs.state
@@ -80,7 +74,7 @@ class JaxTrainer:
             )
 
         models = RunModels(
-            weights(state.training.student.params, self.runs.evaluations[-1].performance[run]),
+            weights(state.training.student.params, self.runs.evaluations[run][-1].performance),
             weights(state.best_params, float(state.best[run])),
         )
         facts = {**facts, "steps": self.train_steps}
@@ -103,28 +97,7 @@ def make_jax_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
         eval_episodes=setup.preset.eval_episodes,
         eval_stochastic=setup.preset.eval_stochastic,
         whole_at=setup.preset.whole_at,
-        followed=setup.snapshot_tasks,
+        snapshot_tasks=setup.snapshot_tasks,
         test_pool=job.test_pool,
     )
     return JaxTrainer(runs, job.experiment.env)
-
-
-def measured_of(evaluation: Evaluation, run: int) -> Measured:
-    """The evaluation of one run, from an evaluation of all."""
-    snapshot = None
-    if (seen := evaluation.followed) is not None:
-        success = None if seen.success is None else seen.success[run]
-        snapshot = Snapshot(seen.tasks, seen.probabilities[run], success, seen.achieved[run])
-    success_mean, test = evaluation.mean_success[run], evaluation.test_performance
-    return Measured(
-        step=evaluation.step,
-        train_steps=evaluation.train_steps,
-        env_steps=evaluation.env_steps[run],
-        performance=evaluation.performance[run],
-        test_performance=None if test is None else test[run],
-        seconds=evaluation.seconds,
-        entropy=evaluation.entropy[run],
-        mean_success=None if math.isnan(success_mean) else success_mean,
-        picks=evaluation.picks[run],
-        snapshot=snapshot,
-    )

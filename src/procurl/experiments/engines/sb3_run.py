@@ -16,12 +16,12 @@ from procurl.experiments.batches import Job
 from procurl.experiments.engines.models import ModelWeights, RunModels
 from procurl.experiments.engines.sb3_ppo import network_weights, paper_ppo
 from procurl.experiments.engines.setup import RunSetup
-from procurl.records.packing import pack_measured, unpack_measured
-from procurl.records.results import Measured
+from procurl.records.evaluation import Evaluation
+from procurl.records.packing import pack_evaluations, unpack_evaluations
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate
-from procurl.sb3.recorder import measured_of
+from procurl.sb3.recorder import evaluation_of
 from procurl.sb3.saving.random_state import random_state, restore_random_state
 from procurl.sb3.saving.runs import Saved, state_of, within
 from procurl.sb3.seeds import seed_of
@@ -49,7 +49,7 @@ class SB3Run:
         self.ppo = setup.ppo
         self.seed = seed
         self.eval_every = setup.preset.eval_every
-        self.measured: list[Measured] = []
+        self.evaluations: list[Evaluation] = []
         self.seconds = 0.0
         self.stopped_at: int | None = None
         self.best = -np.inf
@@ -106,18 +106,18 @@ class SB3Run:
             self.stopped_at = self._steps
             self._set_weights(kept)
 
-    def evaluate(self, step: int) -> Measured:
+    def evaluate(self, step: int) -> Evaluation:
         """Play the evaluation's episodes, and keep the best weights so far."""
         restore_random_state(self._random)
         found = self._played(self._workers, self._setup.eval_tasks, step)
         test = None if self._test is None else self._played(self._test, None, step)
         self._random = random_state()
-        measured = measured_of(self.callback, found, step, self.seconds, test)
-        measured = measured._replace(train_steps=self._steps)
-        self.measured.append(measured)
-        if measured.performance > self.best:
-            self.best, self.best_weights = measured.performance, self.weights()
-        return measured
+        evaluation = evaluation_of(self.callback, found, step, self.seconds, test)
+        evaluation = evaluation._replace(train_steps=self._steps)
+        self.evaluations.append(evaluation)
+        if evaluation.performance > self.best:
+            self.best, self.best_weights = evaluation.performance, self.weights()
+        return evaluation
 
     def _played(self, workers: Workers, tasks: Any, step: int) -> PoolEvaluation:
         return evaluate(
@@ -133,7 +133,7 @@ class SB3Run:
         """(JSON values, arrays) to go on from."""
         restore_random_state(self._random)
         saved = state_of(self.callback.teacher)
-        measured, columns = pack_measured([self.measured])
+        scalars, columns = pack_evaluations([self.evaluations])
         meta = {
             "steps": self._steps,
             "updates": self.model._n_updates,
@@ -141,12 +141,12 @@ class SB3Run:
             "stopped_at": self.stopped_at,
             "best": self.best if np.isfinite(self.best) else None,
             "teacher": saved.meta,
-            "measured": measured,
+            "evaluations": scalars,
         }
         picks = np.concatenate([*(self.callback.picks or []), np.zeros(0, dtype=np.int64)])
         groups = {
             "teacher": saved.arrays,
-            "measured": columns,
+            "evaluations": columns,
             "weights": self.weights(),
             "best": self.best_weights,
             "adam": _optimizer_state(self.model.policy.optimizer),
@@ -160,7 +160,7 @@ class SB3Run:
         self._steps, self.seconds = meta["steps"], meta["seconds"]
         self.stopped_at = meta["stopped_at"]
         self.best = -np.inf if meta["best"] is None else meta["best"]
-        (self.measured,) = unpack_measured(meta["measured"], within("measured/", arrays))
+        [self.evaluations] = unpack_evaluations(meta["evaluations"], within("evaluations/", arrays))
         self.best_weights = within("best/", arrays)
         self._set_weights(within("weights/", arrays))
         _restore_optimizer(self.model.policy.optimizer, within("adam/", arrays))
@@ -178,7 +178,7 @@ class SB3Run:
             return network_weights({name: torch.from_numpy(w) for name, w in weights.items()})
 
         return RunModels(
-            ModelWeights(params(self.weights()), self.measured[-1].performance),
+            ModelWeights(params(self.weights()), self.evaluations[-1].performance),
             ModelWeights(params(self.best_weights), self.best),
         )
 

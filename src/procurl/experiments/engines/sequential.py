@@ -11,7 +11,7 @@ from procurl.experiments.engines.models import RunModels, save_run_models
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.internals.settings import describe
 from procurl.ppo.learning.settings import PPOSettings
-from procurl.records.results import Measured
+from procurl.records.evaluation import Evaluation
 from procurl.strategies.strategy import Strategy
 
 Arrays = dict[str, NDArray[Any]]
@@ -39,7 +39,7 @@ class SequentialRun(Protocol):
     def seconds(self) -> float: ...
 
     @property
-    def measured(self) -> Sequence[Measured]: ...
+    def evaluations(self) -> Sequence[Evaluation]: ...
 
     @property
     def stopped_at(self) -> int | None: ...
@@ -94,8 +94,8 @@ class SequentialTrainer:
         return sum(run.seconds for run in self.runs)
 
     @property
-    def measured(self) -> Sequence[Sequence[Measured]]:
-        return [run.measured for run in self.runs]
+    def evaluations(self) -> Sequence[Sequence[Evaluation]]:
+        return [run.evaluations for run in self.runs]
 
     @property
     def stopped_at(self) -> Sequence[int | None]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.presets import Preset, paper_strategy, ppo_of, preset_of
 from procurl.ppo.learning.settings import PPOSettings
-from procurl.records.results import evaluated_tasks, shown_tasks
+from procurl.records.evaluation import evaluation_tasks, snapshot_tasks
 from procurl.strategies.strategy import Strategy
 
 
@@ -26,11 +26,11 @@ def setup_of(job: Job, batch: RunBatch) -> RunSetup:
     """The setup of the runs of a batch."""
     experiment, contender = job.experiment, batch.contender
     preset = preset_of(experiment)
-    eval_tasks = evaluated_tasks(len(job.pool), preset.eval_tasks)
+    eval_tasks = evaluation_tasks(len(job.pool), preset.eval_tasks)
     return RunSetup(
         paper_strategy(experiment.env, contender.strategy, **contender.settings()),
         ppo_of(experiment),
         preset,
         eval_tasks,
-        shown_tasks(eval_tasks),
+        snapshot_tasks(eval_tasks),
     )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from procurl.records.results import Measured
+from procurl.records.evaluation import Evaluation
 
 
 class Checkpoint(NamedTuple):
@@ -37,7 +37,7 @@ class Trainer(Protocol):
         """Training time so far without evaluations, over all processes that have trained it."""
 
     @property
-    def measured(self) -> Sequence[Sequence[Measured]]:
+    def evaluations(self) -> Sequence[Sequence[Evaluation]]:
         """[w] the evaluations of every run so far, in order."""
 
     @property

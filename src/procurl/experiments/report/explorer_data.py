@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from procurl.experiments.analysis.trends import BLOCK, BLOCKS, Features, features_of, trend_of
 from procurl.experiments.report.encoding import column, packed, rounded
 from procurl.experiments.report.task_pictures import Pictures, task_pictures
-from procurl.records.results import SHOWN_TASKS, Measured, Results, RunId, Snapshot
+from procurl.records.evaluation import SNAPSHOT_TASKS, Evaluation, Snapshot
+from procurl.records.results import Results, RunId
 from procurl.tasks.pool import TaskPool
 
 CELLS = 300_000  # tasks × evaluations × runs
@@ -44,7 +45,7 @@ def select_runs(results: Results) -> Selection:
     shown = list(by_label.values())[:MOST_STRATEGIES]
     if not shown:
         return Selection([], 0)
-    tasks = min(len(results.pool), SHOWN_TASKS)
+    tasks = min(len(results.pool), SNAPSHOT_TASKS)
     moments = max(len(results.evaluations[run]) for runs in shown for run in runs)
     wanted = min(moments, WANTED_EVALUATIONS)
     seeds = min(MOST_SEEDS, max(1, CELLS // (len(shown) * tasks * wanted)))
@@ -103,7 +104,7 @@ def _features(pool: TaskPool, features: Features, tasks: list[int]) -> list[dict
 
 
 def _trend(
-    run: RunId, detail: Sequence[Measured], features: Features, block: int
+    run: RunId, detail: Sequence[Evaluation], features: Features, block: int
 ) -> dict[str, Any] | None:
     """The features of the picked tasks over training, None where no block is full."""
     blocks = sum(len(at.picks) for at in detail) // block
@@ -119,7 +120,7 @@ def _trend(
 
 
 def _moments(
-    detail: Sequence[Measured], most: int, followed: dict[bytes, NDArray[np.int64]]
+    detail: Sequence[Evaluation], most: int, followed: dict[bytes, NDArray[np.int64]]
 ) -> list[dict[str, Any]]:
     """Evenly chosen evaluations; the picks of those left out count towards the next one."""
     if not detail:
@@ -178,7 +179,7 @@ def _snapshot_payload(
     if snapshot is None or not len(snapshot.tasks):
         return None
     m = len(snapshot.tasks)
-    rows = np.unique(np.linspace(0, m - 1, min(m, SHOWN_TASKS)).round().astype(int))
+    rows = np.unique(np.linspace(0, m - 1, min(m, SNAPSHOT_TASKS)).round().astype(int))
     tasks = np.asarray(snapshot.tasks, dtype=np.int64)[rows]
     key = tasks.tobytes()
     followed.setdefault(key, tasks)
@@ -188,7 +189,7 @@ def _snapshot_payload(
         "set": list(followed).index(key),
         "p": packed(snapshot.probabilities[rows]),
         "s": packed(success[rows]) if success is not None and guessed else None,
-        "a": packed(snapshot.achieved[rows]),
+        "a": packed(snapshot.returns[rows]),
     }
 
 

@@ -11,7 +11,8 @@ from procurl.experiments.analysis.curves import Curve, by_label
 from procurl.experiments.analysis.standings import BASELINE, Standing
 from procurl.experiments.analysis.statistics import probability_of_improvement
 from procurl.experiments.report.explorer_data import Selection
-from procurl.records.results import SHOWN_TASKS, Results
+from procurl.records.evaluation import SNAPSHOT_TASKS
+from procurl.records.results import Results
 
 NAMED_STOPS = 12  # stopped runs that are named one by one
 SHOWN_APART = ("command", "commands", "times", "versions", "machine", "asked", "finished")
@@ -158,8 +159,8 @@ def coverage(results: Results, chosen: Selection) -> str:
         said.append(f"the first {seeds} seeds of each" if seeds > 1 else "the first seed of each")
     if any(len(results.evaluations[run]) > chosen.evaluations for run in chosen.runs):
         said.append(f"{chosen.evaluations} evaluations of each run, evenly chosen")
-    if len(results.pool) > SHOWN_TASKS:
-        said.append(f"{SHOWN_TASKS} of the {len(results.pool):,} tasks")
+    if len(results.pool) > SNAPSHOT_TASKS:
+        said.append(f"{SNAPSHOT_TASKS} of the {len(results.pool):,} tasks")
     return f"To keep this file small, it holds {', '.join(said)}." if said else ""
 
 

@@ -19,7 +19,7 @@ from procurl.experiments.engines.registry import make_trainer
 from procurl.experiments.engines.trainer import Checkpoint, Trainer
 from procurl.experiments.running.slots import STEP
 from procurl.internals.archive import pack_archive, unpack_archive
-from procurl.records.results import Measured
+from procurl.records.evaluation import Evaluation
 
 SAVE_SECONDS = 20.0  # between checkpoints; evaluations have one as well
 REPORT_SECONDS = 0.5  # between reports of progress
@@ -35,7 +35,7 @@ class Progress(NamedTuple):
     seconds: float  # of training, over all processes that have trained it
     performance: float | None  # mean over the runs at the latest evaluation
     message: str | None = None  # to show to the user
-    measured: list[list[Measured]] | None = None  # [w] new evaluations of each run
+    evaluations: list[list[Evaluation]] | None = None  # [w] new evaluations of each run
     checkpoint: bytes | None = None  # to write before the rest is recorded
     models: dict[str, bytes] | None = None  # contents of files to write, by name
     finished: tuple[int | None, ...] | None = None  # [w] `stopped_at` of each run, at the end
@@ -66,24 +66,24 @@ def train_batch(
     reported_at = saved_at = time.monotonic()
 
     def progress(**more: Any) -> Progress:
-        latest = [run[-1].performance for run in trainer.measured if run]
+        latest = [run[-1].performance for run in trainer.evaluations if run]
         performance = float(np.mean(latest)) if latest else None
         return Progress(batch, trainer.train_steps, trainer.seconds, performance, **more)
 
-    def unsent() -> list[list[Measured]]:
+    def unsent() -> list[list[Evaluation]]:
         nonlocal sent
-        new = [list(run[sent:]) for run in trainer.measured]
+        new = [list(run[sent:]) for run in trainer.evaluations]
         sent += len(new[0])
         return new
 
-    yield progress(measured=unsent())
+    yield progress(evaluations=unsent())
     while trainer.train_steps < job.experiment.steps:
         trainer.advance()
         if trainer.train_steps >= job.experiment.steps:
             _evaluate_last(trainer, job.experiment.steps)
         now, stop = time.monotonic(), stopping()
-        if len(trainer.measured[0]) > sent or now - saved_at > SAVE_SECONDS or stop:
-            yield progress(checkpoint=_pack(trainer, identity), measured=unsent())
+        if len(trainer.evaluations[0]) > sent or now - saved_at > SAVE_SECONDS or stop:
+            yield progress(checkpoint=_pack(trainer, identity), evaluations=unsent())
             for message in _newly_stopped(trainer, batch, stopped):
                 yield progress(message=message)
             saved_at = reported_at = time.monotonic()
@@ -98,7 +98,7 @@ def train_batch(
 
 def _evaluate_last(trainer: Trainer, steps: int) -> None:
     """Evaluate at the last step, unless an evaluation fell on it."""
-    first_run = trainer.measured[0]
+    first_run = trainer.evaluations[0]
     if not first_run or first_run[-1].train_steps < trainer.train_steps:
         trainer.evaluate(steps)
 

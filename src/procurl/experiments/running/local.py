@@ -207,7 +207,7 @@ def _train(
     checkpoint = slots.newest(damaged.append)
     for progress in train_batch(job, batch, checkpoint, stopping):
         for message in damaged:
-            pipe.send(progress._replace(message=message, checkpoint=None, measured=None))
+            pipe.send(progress._replace(message=message, checkpoint=None, evaluations=None))
         damaged.clear()
         pipe.send(keep_files(folder, slots, progress))
     if not stopping():

@@ -7,14 +7,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from procurl.records.evaluation import Evaluation, log_values
 from procurl.records.experiment import Experiment
-from procurl.records.results import Measured, RunId
+from procurl.records.results import RunId
 
 
 class Log(Protocol):
     """Where evaluations go besides the store."""
 
-    def add(self, run: RunId, measured: Measured) -> None:
+    def add(self, run: RunId, evaluation: Evaluation) -> None:
         """Log one evaluation."""
 
     def finish(self, run: RunId) -> None:
@@ -22,20 +23,6 @@ class Log(Protocol):
 
     def close(self) -> None:
         """Close the logs of all runs."""
-
-
-def scalars(measured: Measured) -> dict[str, float]:
-    """An evaluation by the keys that all engines log under."""
-    numbers = {
-        "eval/mean_reward": measured.performance,
-        "eval/test_mean_reward": measured.test_performance,
-        "curriculum/entropy": measured.entropy,
-        "curriculum/mean_success": measured.mean_success,
-        "curriculum/teacher_steps": measured.env_steps - measured.train_steps,
-        "time/total_env_steps": measured.env_steps,
-        "time/seconds": measured.seconds,
-    }
-    return {key: float(value) for key, value in numbers.items() if value is not None}
 
 
 @contextmanager
@@ -68,12 +55,12 @@ class TensorBoardLog:
         self._folder = folder
         self._writers: dict[RunId, Any] = {}
 
-    def add(self, run: RunId, measured: Measured) -> None:
+    def add(self, run: RunId, evaluation: Evaluation) -> None:
         if run not in self._writers:
             place = self._folder / run.label.replace("/", "_") / f"seed-{run.seed:05d}"
             self._writers[run] = self._summary.Writer(str(place))
-        for key, value in scalars(measured).items():
-            self._writers[run].add_scalar(key, value, measured.step)
+        for key, value in log_values(evaluation).items():
+            self._writers[run].add_scalar(key, value, evaluation.step)
         self._writers[run].flush()
 
     def finish(self, run: RunId) -> None:
@@ -94,7 +81,7 @@ class WandbLog:
         self._experiment = experiment
         self._runs: dict[RunId, Any] = {}
 
-    def add(self, run: RunId, measured: Measured) -> None:
+    def add(self, run: RunId, evaluation: Evaluation) -> None:
         if run not in self._runs:
             what = self._experiment
             identity = repr((what.env, what.engine, what.steps, what.pool_hash, *run)).encode()
@@ -109,7 +96,7 @@ class WandbLog:
                 | {"n_envs": what.n_envs, "strategy": run.strategy, "setting": run.setting}
                 | {"seed": run.seed, "student": what.student},
             )
-        self._runs[run].log(scalars(measured), step=measured.step)
+        self._runs[run].log(log_values(evaluation), step=evaluation.step)
 
     def finish(self, run: RunId) -> None:
         if run in self._runs:

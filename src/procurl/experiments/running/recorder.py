@@ -15,13 +15,13 @@ def recorder(
 
     def record(progress: Progress) -> None:
         batch: RunBatch = progress.batch
-        measured = progress.measured or [[]] * batch.width
-        if any(measured) or progress.finished is not None:
+        evaluations = progress.evaluations or [[]] * batch.width
+        if any(evaluations) or progress.finished is not None:
             planned = store.plan.seeds.get(batch.contender.label, 0)
             with store.together():
                 for i, run in enumerate(batch.runs):
                     store.begin(run, padding=run.seed >= planned)
-                    new = store.add(run, *measured[i])
+                    new = store.add(run, *evaluations[i])
                     if progress.finished is not None:
                         store.finish(run, progress.finished[i])
                     for log in logs:

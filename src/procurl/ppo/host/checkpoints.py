@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from procurl.ppo.checkpoints import checkpoint_of, restore
+from procurl.ppo.checkpoints import pack_progress, unpack_progress
 from procurl.ppo.host.programs import HostLanes
 from procurl.ppo.host.run import HostRun
 
@@ -19,7 +19,7 @@ def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], Arrays]:
     env = _resumable(run).state_dict()
     inner = {f"env.{name}": array for name, array in env.pop("state").items()}
     lanes = {f"lanes.{name}": array for name, array in run.lanes._asdict().items()}
-    meta, arrays = checkpoint_of(run)
+    meta, arrays = pack_progress(run, [run.evaluations])
     return meta | {"env": env, "stopped_at": run.stopped_at}, arrays | inner | lanes
 
 
@@ -27,7 +27,7 @@ def restore_host(run: HostRun, meta: dict[str, Any], arrays: Arrays) -> None:
     """Resume from a checkpoint of a run with the same settings and environment."""
     state = {name[4:]: array for name, array in arrays.items() if name.startswith("env.")}
     _resumable(run).load_state_dict(meta["env"] | {"state": state})
-    restore(run, meta, arrays)
+    [run.evaluations] = unpack_progress(run, meta, arrays)
     run.lanes = HostLanes(*(arrays[f"lanes.{name}"] for name in HostLanes._fields))
     run.stopped_at = meta["stopped_at"]
 

@@ -19,6 +19,7 @@ from procurl.policy import Policy, make_policy
 from procurl.ppo import programs
 from procurl.ppo.collect import Rollout
 from procurl.ppo.episodes import Episodes
+from procurl.ppo.evaluations import positions, snapshots, teacher_scalars
 from procurl.ppo.host.env import HostEnv, Ids, beside
 from procurl.ppo.host.programs import (
     CutShort,
@@ -42,9 +43,10 @@ from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import StudentState, init_student
 from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import PURPOSE
-from procurl.ppo.runs import MOST_UPDATES_NOTED, Evaluation, Followed, positions_of
+from procurl.ppo.runs import MOST_UPDATES_NOTED
 from procurl.ppo.student import Played, Student
 from procurl.ppo.teacher import Teacher, Teaching
+from procurl.records.evaluation import Evaluation
 from procurl.strategies.refreshing import is_due
 from procurl.strategies.registry import as_strategy
 from procurl.strategies.strategy import Strategy
@@ -86,8 +88,7 @@ class HostRun:
         eval_tasks: ids of the tasks that evaluations play; None plays all.
         eval_episodes: episodes per task.
         eval_stochastic: whether evaluations sample actions instead of acting deterministically.
-        followed: ids of the tasks whose curriculum is recorded at evaluations, a subset of
-            `eval_tasks`; None follows all of them.
+        snapshot_tasks: ids of the tasks that snapshots show, of `eval_tasks`; None shows all.
         test_env: an environment for evaluations on `test_pool`; None skips them.
         test_pool: the tasks of `test_env`.
         reset_samples: number of initial observations per task over which the critic's value is
@@ -104,7 +105,7 @@ class HostRun:
     eval_tasks: Sequence[int] | Ids | None = None
     eval_episodes: int = 1
     eval_stochastic: bool = False
-    followed: Sequence[int] | Ids | None = None
+    snapshot_tasks: Sequence[int] | Ids | None = None
     test_env: VectorEnv[Any, Any, Any] | None = None
     test_pool: TaskPool | None = None
     reset_samples: int = 1
@@ -152,9 +153,9 @@ class HostRun:
         self._evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
         if not np.isin(self._evaluated, np.arange(n)).all():
             raise ValueError(f"eval_tasks must be ids from 0 to {n - 1}, got {self.eval_tasks}")
-        followed = self._evaluated if self.followed is None else self.followed
-        self._followed = np.asarray(followed, dtype=np.int64)
-        self._followed_at = positions_of(self._evaluated, self._followed)
+        shown = self._evaluated if self.snapshot_tasks is None else self.snapshot_tasks
+        self._snapshot_tasks = np.asarray(shown, dtype=np.int64)
+        self._snapshot_at = positions(self._snapshot_tasks, self._evaluated)
 
     def _begin(self) -> None:
         weight_key, rest = jax.random.split(self._key(PURPOSE.begin))
@@ -252,37 +253,41 @@ class HostRun:
                 "in env they would interrupt the training episodes"
             )
         returns = self._returns(self._eval_host, self._evaluated, PURPOSE.evaluate)
-        performance, test = np.float32(np.mean(returns)), None
-        if self._test_host is not None:
-            tasks = np.arange(self._test_host.n_tasks)
-            test = [float(np.mean(self._returns(self._test_host, tasks, PURPOSE.test)))]
+        performance = np.float32(np.mean(returns))
         if performance > self.state.best:
             best_params = jax.tree.map(jnp.copy, self.params)
             self.state = self.state._replace(best=performance, best_params=best_params)
-        taken = self.train_steps if self.stopped_at is None else self.stopped_at
-        both = (self.strategy, self.state.teaching)
-        alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], both)  # a batch of one run
-        entropy, success = programs.curriculum_metrics(*alone)
-        probabilities, views = programs.task_views(*alone, jnp.asarray(self._followed))
-        evaluation = Evaluation(
-            step=step,
-            train_steps=self.train_steps,
-            performance=[float(performance)],
-            test_performance=test,
-            env_steps=[taken + int(self.state.teaching.teacher_steps)],
-            entropy=np.asarray(entropy).tolist(),
-            mean_success=np.asarray(success).tolist(),
-            seconds=self.seconds,
-            picks=self.picks.take(),
-            followed=Followed(
-                tasks=self._followed,
-                probabilities=np.asarray(probabilities, dtype=np.float32),
-                success=None if views is None else np.asarray(views, dtype=np.float32),
-                achieved=returns[None, self._followed_at].astype(np.float32),
-            ),
-        )
+        evaluation = self._record(step, float(performance), returns[self._snapshot_at])
         self.evaluations.append(evaluation)
         return evaluation
+
+    def _record(self, step: int, performance: float, returns: NDArray[Any]) -> Evaluation:
+        """An evaluation with this mean return, and `returns` [m] for the snapshot."""
+        taken = self.train_steps if self.stopped_at is None else self.stopped_at
+        both = (self.strategy, self.state.teaching)
+        strategies, teaching = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], both)  # of 1 run
+        [(entropy, mean_success)] = teacher_scalars(strategies, teaching)
+        [snapshot] = snapshots(strategies, teaching, self._snapshot_tasks, returns[None])
+        [picks] = self.picks.take()
+        return Evaluation(
+            step=step,
+            performance=performance,
+            test_performance=self._test_performance(),
+            train_steps=self.train_steps,
+            env_steps=taken + int(self.state.teaching.teacher_steps),
+            seconds=self.seconds,
+            entropy=entropy,
+            mean_success=mean_success,
+            picks=picks,
+            snapshot=snapshot,
+        )
+
+    def _test_performance(self) -> float | None:
+        """The mean return over the test pool, if there is one."""
+        if self._test_host is None:
+            return None
+        tasks = np.arange(self._test_host.n_tasks)
+        return float(np.mean(self._returns(self._test_host, tasks, PURPOSE.test)))
 
     def _returns(self, host: HostEnv, tasks: Ids, purpose: int) -> NDArray[np.float64]:
         """[m] mean return on each of `tasks` [m]."""

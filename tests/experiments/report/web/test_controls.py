@@ -164,7 +164,7 @@ def test_dots_are_as_large_as_tasks_are_likely_and_blue_where_they_were_solved(b
         3.2 * np.sqrt(100 * p[free]), rel=0.02, abs=0.01
     )
     for task, _, fill in dots:
-        assert f"var(--solved) {100 * snapshot.achieved[task]:.0f}%" in fill
+        assert f"var(--solved) {100 * snapshot.returns[task]:.0f}%" in fill
 
 
 def test_another_run_is_chosen(browser, results):

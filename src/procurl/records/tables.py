@@ -1,4 +1,4 @@
-"""The tables of a store, and rows that show when they were altered."""
+"""The tables of a store, with a checksum in every row."""
 
 import json
 import math
@@ -12,10 +12,16 @@ from pathlib import Path
 from sqlite3 import Connection, DatabaseError, OperationalError
 from typing import Any
 
+from procurl.records.evaluation import SCALARS, column_names
+from procurl.records.packing import ARRAYS
+
 APPLICATION = 0x70726F63  # "proc", which marks the file as ours
-FORMAT = 1
-PAGE = 4096  # bytes, of which a whole file has a whole number
+FORMAT = f"2 ({', '.join(column_names())})"
+PAGE = 4096  # bytes; the size of a complete file is a multiple
 PATIENCE = 60.0  # seconds that a writer waits for another one
+SQL_TYPES = {int: "INTEGER", float: "REAL"}
+SCALAR_COLUMNS = ", ".join(f"{field.name} {SQL_TYPES[field.type]}" for field in SCALARS)
+ARRAY_COLUMNS = ", ".join(f"{name} BLOB" for name in ARRAYS)
 
 # Every row ends with a checksum of its table and all its other columns, keys included.
 SCHEMA = (
@@ -26,11 +32,10 @@ SCHEMA = (
     "seeds INTEGER, checksum BLOB)",
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, strategy TEXT, setting TEXT, seed INTEGER, "
     "evaluations INTEGER, finished INTEGER, stopped_at INTEGER, checksum BLOB)",
-    "CREATE TABLE evaluations (run INTEGER, step INTEGER, train_steps INTEGER, env_steps INTEGER, "
-    "performance REAL, test_performance REAL, seconds REAL, entropy REAL, mean_success REAL, "
-    "checksum BLOB, PRIMARY KEY (run, step)) WITHOUT ROWID",
-    "CREATE TABLE details (run INTEGER, step INTEGER, picks BLOB, tasks BLOB, probabilities BLOB, "
-    "success BLOB, achieved BLOB, checksum BLOB, PRIMARY KEY (run, step))",
+    f"CREATE TABLE evaluations (run INTEGER, {SCALAR_COLUMNS}, checksum BLOB, "
+    "PRIMARY KEY (run, step)) WITHOUT ROWID",
+    f"CREATE TABLE details (run INTEGER, step INTEGER, {ARRAY_COLUMNS}, checksum BLOB, "
+    "PRIMARY KEY (run, step))",
 )
 COUNTED = ("commands", "contenders", "runs")  # how many rows each has is a fact of its own
 
@@ -134,12 +139,12 @@ def check_tables(connection: Connection, path: Path) -> None:
     """Raise unless the file holds our tables as we make them."""
     if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
         raise Damaged(path, "its mark as a store of procurl is missing")
-    tables = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table'")
-    if {text for (text,) in tables} != set(SCHEMA):
-        raise Damaged(path, "its tables are not those of a store")
     written = fact(connection, path, "format")
     if written != FORMAT:
         raise ValueError(f"{path} has the format {written}; this version of procurl reads {FORMAT}")
+    tables = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table'")
+    if {text for (text,) in tables} != set(SCHEMA):
+        raise Damaged(path, "its tables are not those of a store")
 
 
 def put(connection: Connection, table: str, values: Sequence[Any]) -> None:
