@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 
 import pytest
 
@@ -70,3 +71,63 @@ def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
         except EOFError:
             break
     assert heard == said
+
+
+def make_worker(target, *arguments):
+    """A process that runs `target` in place of training, seen from the driver."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=target, args=(ours, theirs, *arguments))
+    process.start()
+    theirs.close()
+    return local.WorkerProcess(process, ours)
+
+
+def end_by(ours, theirs, how):
+    ours.close()
+    os.kill(os.getpid(), how)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (signal.SIGKILL, "was killed (SIGKILL), perhaps because the machine ran out of memory; "),
+        (signal.SIGTERM, "was killed (SIGTERM); run the same command to resume"),
+    ],
+)
+def test_sending_to_a_process_that_was_killed_says_so(how, message):
+    """Not as a broken pipe, which the command line would take for a closed terminal."""
+    worker = make_worker(end_by, how)
+    worker.process.join()
+    for action in (lambda: worker.send("batch"), worker.receive):
+        with pytest.raises(OSError, match="a training process") as caught:
+            action()
+        assert type(caught.value) is OSError
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (local.STOPPED, "was killed (SIGTERM)"),
+        (-signal.SIGABRT, "was killed (SIGABRT)"),
+        (3, "exited with status 3"),
+        (None, "closed its connection"),
+    ],
+)
+def test_only_a_process_that_was_killed_outright_may_have_lacked_memory(code, words):
+    assert local._ending(code) == words
+
+
+def fail(ours, theirs):
+    ours.close()
+    theirs.send(ImportError("flax is not installed"))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_sending_to_a_process_that_failed_raises_its_error():
+    worker = make_worker(fail)
+    worker.process.join()
+    with pytest.raises(ImportError, match="flax is not installed"):
+        worker.send("batch")

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,9 @@ from procurl.internals.files import write_bytes
 from procurl.internals.hardware import cores
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+STOPPED = 128 + signal.SIGTERM  # exit status of a process that stopped on request
 STOP_SECONDS = 10.0  # given to a process to write its last checkpoint
+EXIT_SECONDS = 5.0  # between the end of a process's messages and its exit
 
 
 class WorkerProcess(NamedTuple):
@@ -28,6 +31,28 @@ class WorkerProcess(NamedTuple):
 
     process: Any
     pipe: Connection  # batches go in; progress, None for done, and exceptions come out
+
+    def send(self, message: Any) -> None:
+        """Send a message; raises what the process failed with if it is gone."""
+        try:
+            self.pipe.send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            while True:  # until its last message or its end raises
+                self.receive()
+
+    def receive(self) -> Any:
+        """The next message; raises if it is an exception or the process is gone."""
+        try:
+            message = self.pipe.recv()
+        except (EOFError, ConnectionResetError) as error:
+            self.process.join(EXIT_SECONDS)
+            raise OSError(
+                f"a training process {_ending(self.process.exitcode)}; "
+                "run the same command to resume from its last checkpoint"
+            ) from error
+        if isinstance(message, BaseException):
+            raise message
+        return message
 
 
 class LocalBackend:
@@ -70,19 +95,17 @@ class LocalBackend:
         busy = {}
         for worker in self._all:
             if waiting:
-                worker.pipe.send((folder, job))
-                worker.pipe.send(waiting.pop(0))
+                worker.send((folder, job))
+                worker.send(waiting.pop(0))
                 busy[worker.pipe] = worker
         while busy:
             for pipe in wait(list(busy)):
                 assert isinstance(pipe, Connection)
-                message = _receive(pipe)
-                if isinstance(message, BaseException):
-                    raise message
+                message = busy[pipe].receive()
                 if message is not None:
                     report(message)
                 elif waiting:
-                    pipe.send(waiting.pop(0))
+                    busy[pipe].send(waiting.pop(0))
                 else:
                     del busy[pipe]
 
@@ -150,14 +173,18 @@ def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
     return progress._replace(checkpoint=None, models=None)
 
 
-def _receive(pipe: Connection) -> Any:
-    try:
-        return pipe.recv()
-    except (EOFError, ConnectionResetError) as error:
-        raise OSError(
-            "a training process was killed, perhaps for lack of memory; "
-            "the same command goes on from its last checkpoint"
-        ) from error
+def _ending(code: int | None) -> str:
+    """How a process has ended, by its exit code, as the rest of a sentence."""
+    if code is None:
+        return "closed its connection"
+    if code == STOPPED:
+        code = -signal.SIGTERM
+    if code >= 0:
+        return f"exited with status {code}"
+    name = signal.Signals(-code).name
+    if -code == signal.SIGKILL:
+        return f"was killed ({name}), perhaps because the machine ran out of memory"
+    return f"was killed ({name})"
 
 
 def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
@@ -193,6 +220,8 @@ def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
         pipe.send(error)
     except (EOFError, BrokenPipeError):  # the driver is gone
         return
+    if stopped:
+        sys.exit(STOPPED)
 
 
 def _train(
