@@ -5,6 +5,7 @@ and in an empty folder. If a ```text block follows, it must equal the printed ou
 need a heavy package or hours of training start with ```python no-run and are skipped.
 """
 
+import ast
 import re
 import sys
 from itertools import zip_longest
@@ -31,6 +32,9 @@ HEADINGS = [
     "Differences from the original and why",
 ]
 BUILT_IN = strategy_names()
+# The packages that users import from. `cli` is here for its `main`, `theory` for its learners.
+PUBLIC = {f"procurl.{name}" for name in ("cli", "envs", "experiments", "ppo", "sb3", "theory")}
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 class Block(NamedTuple):
@@ -116,6 +120,30 @@ def test_examples_run_and_print_what_the_page_shows(page, monkeypatch, tmp_path,
 def test_code_blocks_run_or_are_marked_no_run(page):
     kinds = {block.info for block in blocks_of(page) if block.info.startswith("py")}
     assert kinds <= {"python", "python no-run"}
+
+
+def code_of(file: Path) -> list[str]:
+    """The Python programs in a page or a script, including those that are not run."""
+    if file.suffix == ".py":
+        return [file.read_text(encoding="utf-8")]
+    return [block.text for block in blocks_of(file) if block.info.startswith("python")]
+
+
+def imports_of(code: str) -> list[str]:
+    """The modules that a program imports, or imports from."""
+    nodes = list(ast.walk(ast.parse(code)))
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return plain + [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+
+
+@pytest.mark.parametrize("file", [*PAGES, *EXAMPLES], ids=lambda file: str(file.relative_to(ROOT)))
+def test_documents_and_examples_import_public_packages_only(file):
+    imports = [name for code in code_of(file) for name in imports_of(code)]
+    assert {name for name in imports if name.startswith("procurl.")} <= PUBLIC
+
+
+def test_the_examples_are_found():
+    assert EXAMPLES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

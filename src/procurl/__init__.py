@@ -52,6 +52,7 @@ from procurl.tasks.pool import TaskPool
 
 if TYPE_CHECKING:
     from procurl.envs.adapters.task_env import TaskEnv as TaskEnv
+    from procurl.internals.pytrees import register_settings as register_settings
     from procurl.policy import load_policy as load_policy
     from procurl.policy import make_policy as make_policy
     from procurl.policy import save_policy as save_policy
@@ -64,6 +65,7 @@ _LAZY = {
     "TaskEnv": "procurl.envs.adapters.task_env",
     "load_policy": "procurl.policy.policy",
     "make_policy": "procurl.policy.policy",
+    "register_settings": "procurl.internals.pytrees",
     "save_policy": "procurl.policy.policy",
 }
 
