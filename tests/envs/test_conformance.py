@@ -85,12 +85,12 @@ class Inputs(NamedTuple):
     noise: np.ndarray  # [steps, b, *noise_shape]
 
 
-def inputs_for(env: ArrayEnv, steps: int, b: int = B, seed: int = 0) -> Inputs:
+def inputs_for(env: Any, steps: int, b: int = B, seed: int = 0) -> Inputs:
     rng = np.random.default_rng(seed)
     contexts = env.contexts_of(env.default_pool())
     if env.n_actions is None:
         shape = (steps, b, len(env.action_low))
-        actions = rng.uniform(env.action_low, env.action_high, shape).astype(np.float32)
+        actions: Any = rng.uniform(env.action_low, env.action_high, shape).astype(np.float32)
     else:
         actions = rng.integers(env.n_actions, size=(steps, b), dtype=np.int32)
     return Inputs(
