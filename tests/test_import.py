@@ -22,4 +22,21 @@ def test_import_loads_nothing_but_numpy_and_the_standard_library():
 
 
 def test_every_public_name_exists():
-    run("import procurl; [getattr(procurl, name) for name in procurl.__all__]")
+    run("import procurl; [getattr(procurl, name) for name in (*procurl.__all__, *dir(procurl))]")
+
+
+def test_a_star_import_needs_numpy_alone():
+    code = (
+        "import sys; sys.modules |= dict.fromkeys(['gymnasium', 'jax', 'torch'])\n"
+        "from procurl import *\n"
+        "print(Curriculum('procurl-val', TaskPool.from_seeds(4)).probabilities())"
+    )
+    assert run(code).split() == ["[0.25", "0.25", "0.25", "0.25]"]
+
+
+def test_names_that_need_more_are_loaded_when_used():
+    code = (
+        "import sys, procurl; assert 'gymnasium' not in sys.modules; "
+        "print(procurl.TaskEnv.__name__, procurl.load_policy.__name__)"
+    )
+    assert run(code).split() == ["TaskEnv", "load_policy"]

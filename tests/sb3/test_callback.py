@@ -17,6 +17,7 @@ from procurl.sb3 import CurriculumCallback
 from tests.sb3.recording import Picks
 from tests.sb3.toy import guess_env
 from tests.sb3.walk import LENGTHS, LIMIT, Walk, walk_env
+from tests.strategies.own_rule import AtMultiples
 
 VAL = make_strategy("procurl-val", beta=20)
 
@@ -105,6 +106,7 @@ def test_the_student_sees_what_the_environment_is_in():
 
     model = ppo(DummyVecEnv([walk_env] * 3))
     model.learn(96 * 2, callback=[CurriculumCallback(VAL), Watch()])
+    assert len(seen) == 2
     for shown, real in seen:
         assert np.array_equal(shown, real)
 
@@ -138,6 +140,12 @@ def test_a_queue_never_runs_dry(algorithm, settings):
     model.learn(600, callback=[CurriculumCallback(VAL, refresh_every=100), Check()])
 
 
+def test_a_name_stands_for_the_strategy_with_its_defaults():
+    assert CurriculumCallback("procurl-val").settings.strategy == make_strategy("procurl-val")
+    env = DummyVecEnv([walk_env] * 2)
+    assert picked(env, "procurl-val") == picked(env, make_strategy("procurl-val"))
+
+
 def test_refreshes_come_after_updates_and_no_more_often_than_asked():
     model = ppo(DummyVecEnv([walk_env]))
     for callback, last in [
@@ -145,6 +153,9 @@ def test_refreshes_come_after_updates_and_no_more_often_than_asked():
         (CurriculumCallback(VAL, refresh_every=50), 160 - 32),
         (CurriculumCallback(make_strategy("procurl-val", refresh_every=90)), 96),
         (CurriculumCallback(VAL, refresh_every=1000), 0),
+        (CurriculumCallback(AtMultiples(every=96.0)), 96),
+        (CurriculumCallback(AtMultiples(every=64.0), refresh_every=80), 128),
+        (CurriculumCallback(AtMultiples(every=1000.0)), 0),
     ]:
         model.learn(160, callback=callback)
         assert callback.teacher.refreshed_at == last

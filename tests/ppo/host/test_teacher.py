@@ -31,6 +31,7 @@ from tests.ppo.toy import (
     biased,
     same,
 )
+from tests.strategies.own_rule import AtMultiples
 
 
 @pytest.mark.parametrize("n_envs", [1, 4, 7])
@@ -138,6 +139,13 @@ def test_refreshes_after_whole_updates_once_the_interval_has_passed():
     run = host_run(strategy=make_strategy("procurl-val", refresh_every=100))
     refreshed_at = [int(after(1, run).state.teaching.step) for _ in range(5)]
     assert refreshed_at == [0, 128, 128, 256, 256]
+
+
+def test_a_strategys_own_rule_is_obeyed():
+    run = host_run(strategy=AtMultiples(every=192.0))
+    refreshed_at = [int(after(1, run).state.teaching.step) for _ in range(7)]
+    assert refreshed_at == [0, 0, 192, 192, 192, 384, 384]
+    assert float(run.state.teaching.strategy.refreshes) == 2.0
 
 
 def test_scores_are_of_first_observations():
