@@ -1,6 +1,5 @@
 """What every strategy must do, whatever its rule; a new registered strategy is tested here too."""
 
-from dataclasses import replace
 from functools import cache
 
 import jax
@@ -8,50 +7,32 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl import (
-    CriticSuccess,
-    Curriculum,
-    Evidence,
-    LinearSchedule,
-    OutcomeSuccess,
-    ProCuRL,
-    ProCuRLArgmax,
-    RolloutSuccess,
-    Strategy,
-    TaskPool,
-    TopRollouts,
-    make_strategy,
-    strategy_names,
-)
+from procurl import Curriculum, Evidence, Strategy
 from procurl.internals.pytrees import register_settings
-from procurl.internals.settings import traced_fields
+from procurl.internals.settings import describe
+from tests.strategies.cases import CASES, N, pool_of, scaled
 from tests.strategies.evidence import full_evidence
 
-VARIANTS: dict[str, Strategy] = {
-    "noise": ProCuRL(epsilon=0.2),
-    "schedule": ProCuRL(beta=LinearSchedule(5.0, 25.0, 4096.0), floor=0.1),
-    "p* per task": ProCuRL(p_star=np.linspace(0.2, 1.0, 7)),
-    "p* estimated": ProCuRL(success=RolloutSuccess(), p_star=TopRollouts()),
-    "pool range": ProCuRL(success=CriticSuccess(v_min=None, v_max=None)),
-    "outcomes without sharing": ProCuRL(success=OutcomeSuccess()),
-    "argmax of outcomes": ProCuRLArgmax(success=OutcomeSuccess(v_min=None, v_max=None)),
-    "space-alt over the pool range": make_strategy("space-alt", v_min=None, v_max=None),
-    "space with a cap": make_strategy("space", kappa=3, max_size=4),
-    "spdl in full steps": make_strategy("spdl", full_step=True),
-    "spdl with a floor": make_strategy("spdl", floor=0.1),
-}
-NAMES = [*strategy_names(), *VARIANTS]
-N = 7
 UNUSUAL = [np.nan, np.inf, -np.inf, -3.0, 0.5, 7.0, 1e30]
+FIELDS = set(Evidence._fields) - {"step"}
+
+every_strategy = pytest.mark.parametrize("name", CASES)
+
+
+def cases(**properties):
+    """Parametrize a test by the cases that have these properties, of which there must be some."""
+    names = [
+        name
+        for name, case in CASES.items()
+        if all(getattr(case, key) == value for key, value in properties.items())
+    ]
+    assert names
+    return pytest.mark.parametrize("name", names)
 
 
 @cache
 def strategy_of(name: str, n: int = N) -> Strategy:
-    strategy = VARIANTS[name] if name in VARIANTS else make_strategy(name)
-    if name == "p* per task" and n != N:
-        strategy = replace(strategy, p_star=np.linspace(0.2, 1.0, n))  # type: ignore[type-var]
-    pool = TaskPool(np.random.default_rng(5).random((n, 2)))
-    return strategy if name == "outcomes without sharing" else strategy.bind(pool)
+    return CASES[name].strategy(n)
 
 
 def to_jax(tree):
@@ -78,7 +59,7 @@ def leaves_of(state) -> list:
     return [np.array(leaf) for leaf in jax.tree.leaves(state)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
 @pytest.mark.parametrize("n", [1, 2, 7, 100])
 def test_gives_a_distribution_at_the_start_and_after_evidence(name, n):
     strategy = strategy_of(name, n)
@@ -89,7 +70,7 @@ def test_gives_a_distribution_at_the_start_and_after_evidence(name, n):
     assert_distribution(strategy.probabilities(state), n)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
 @pytest.mark.parametrize("value", [-2.0, 0.0, 0.4, 1.0, 50.0])
 def test_gives_a_distribution_when_all_values_are_equal(name, value):
     strategy = strategy_of(name)
@@ -100,30 +81,40 @@ def test_gives_a_distribution_when_all_values_are_equal(name, value):
     assert_distribution(strategy.probabilities(strategy.update(state, evidence)), N)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_non_finite_entry_keeps_what_was_known_of_its_task(name):
-    strategy = strategy_of(name)
+def with_and_without_gaps():
+    """(first evidence, a second with entries that are not finite, the same with the first's)."""
     first = full_evidence(N, 0, played=np.ones(N), score=np.arange(N))
-    state = strategy.update(strategy.init(N), first)
     with_gaps, filled = {}, {}
     for field in ("values", "rollout_success", "rollout_top", "score"):
         new = np.array(getattr(full_evidence(N, 1), field))
         old = getattr(first, field)
         with_gaps[field] = np.where(np.arange(N) < 3, UNUSUAL[:N], new)
         filled[field] = np.where(np.arange(N) < 3, old, new)
-    if "pool range" in name:  # the range comes from the finite entries, so it is another one
-        assert_distribution(
-            strategy.probabilities(strategy.update(state, first._replace(**with_gaps))), N
-        )
-        return
-    got = strategy.update(state, first._replace(**with_gaps))
-    expected = strategy.update(state, first._replace(**filled))
+    return first, first._replace(**with_gaps), first._replace(**filled)
+
+
+@cases(keeps_range=False)
+def test_entries_that_are_not_finite_do_not_count_for_the_range(name):
+    """The range comes from the finite entries, so it differs from that of the filled evidence."""
+    strategy = strategy_of(name)
+    first, with_gaps, _ = with_and_without_gaps()
+    state = strategy.update(strategy.init(N), first)
+    assert_distribution(strategy.probabilities(strategy.update(state, with_gaps)), N)
+
+
+@cases(keeps_range=True)
+def test_a_non_finite_entry_keeps_what_was_known_of_its_task(name):
+    strategy = strategy_of(name)
+    first, with_gaps, filled = with_and_without_gaps()
+    state = strategy.update(strategy.init(N), first)
+    got = strategy.update(state, with_gaps)
+    expected = strategy.update(state, filled)
     np.testing.assert_allclose(
         strategy.probabilities(got), strategy.probabilities(expected), rtol=1e-12
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_survives_evidence_without_a_single_finite_entry(name, bad):
     strategy = strategy_of(name)
@@ -135,7 +126,7 @@ def test_survives_evidence_without_a_single_finite_entry(name, bad):
         assert_distribution(strategy.probabilities(state), N)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
 def test_survives_values_far_outside_the_unit_interval(name):
     strategy = strategy_of(name)
     odd = np.array(UNUSUAL)
@@ -148,7 +139,7 @@ def test_survives_values_far_outside_the_unit_interval(name):
         assert_distribution(strategy.probabilities(state), N)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
 def test_leaves_state_and_evidence_untouched(name):
     strategy = strategy_of(name)
     state, evidence = strategy.init(N), full_evidence(N, 0)
@@ -158,7 +149,7 @@ def test_leaves_state_and_evidence_untouched(name):
         np.testing.assert_array_equal(old, new)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
 def test_jit_equals_eager_numpy_and_compiles_once(name):
     strategy = strategy_of(name)
     register_settings(strategy)
@@ -181,7 +172,7 @@ def test_jit_equals_eager_numpy_and_compiles_once(name):
     assert jax.tree.structure(traced) == jax.tree.structure(to_jax(strategy.init(N)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
 def test_never_gives_nan_under_jit(name):
     strategy = strategy_of(name)
     register_settings(strategy)
@@ -195,10 +186,11 @@ def test_never_gives_nan_under_jit(name):
         assert_distribution(probabilities(settings, state), N, tolerance=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
 def test_vmaps_over_runs_and_numeric_settings_without_a_second_compilation(name):
-    strategy = strategy_of(name)
+    strategy, numeric = strategy_of(name), CASES[name].numeric
     register_settings(strategy)
+    assert bool(numeric) == bool(jax.tree.leaves(strategy))  # a setting differs if there is one
     runs = 4
     traces = 0
 
@@ -212,7 +204,10 @@ def test_vmaps_over_runs_and_numeric_settings_without_a_second_compilation(name)
     evidence = jax.tree.map(lambda *leaves: jnp.stack(leaves), *seeds)
     state = jax.tree.map(lambda leaf: jnp.stack([leaf] * runs), to_jax(strategy.init(N)))
     for scale in (1.0, 0.5):
-        settings = [to_jax(_scaled(strategy, scale * (1.0 - 0.1 * run))) for run in range(runs)]
+        factors = [scale * (1.0 - 0.1 * run) for run in range(runs)]
+        settings = [
+            to_jax(scaled(strategy, numeric, factor) if numeric else strategy) for factor in factors
+        ]
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings)
         got = batched(stacked, state, evidence)
         for run in range(runs):
@@ -222,28 +217,16 @@ def test_vmaps_over_runs_and_numeric_settings_without_a_second_compilation(name)
     assert traces == 1 + 2 * runs
 
 
-def _scaled(strategy, factor: float):
-    """`strategy` with its first numeric setting that is a plain number multiplied by `factor`."""
-    for field in traced_fields(type(strategy))[0]:
-        value = getattr(strategy, field)
-        if isinstance(value, float):
-            return replace(strategy, **{field: value * factor})
-    return strategy
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("space", "space with a cap")])
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.relabel])
 def test_relabeling_tasks_relabels_probabilities(name):
-    """Not SPaCE: its first set is task 0, whichever task that is."""
-    if name in VARIANTS and "p* per task" in name:
-        relabel = lambda s, order: replace(s, p_star=s.p_star[order])  # noqa: E731
-    else:
-        relabel = lambda s, order: s  # noqa: E731
-    contexts = np.random.default_rng(5).random((N, 2))
-    order = np.random.default_rng(11).permutation(N)
+    case, order = CASES[name], np.random.default_rng(11).permutation(N)
+    assert case.relabel is not None
     strategy = strategy_of(name)
-    shuffled = relabel(strategy, order)
-    if name != "outcomes without sharing":
-        shuffled = shuffled.bind(TaskPool(contexts[order]))
+    shuffled = case.relabel(strategy, order)
+    contexts = pool_of().contexts
+    assert contexts is not None
+    if case.bound:
+        shuffled = shuffled.bind(pool_of(N, contexts[order]))
     state, other = strategy.init(N), shuffled.init(N)
     for i in range(3):
         evidence = full_evidence(N, seed=i, step=1024 * (i + 1), played=np.ones(N))
@@ -254,26 +237,28 @@ def test_relabeling_tasks_relabels_probabilities(name):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_same_seed_same_tasks_and_another_seed_others(name):
-    def picks(seed: int) -> list[int]:
-        pool = TaskPool(np.random.default_rng(5).random((N, 2)))
-        curriculum = Curriculum(strategy_of(name), pool, seed=seed)
-        picked = []
-        for i in range(5):
-            picked += curriculum.next(10).tolist()
-            curriculum.observe(full_evidence(N, seed=i, step=1024 * (i + 1)))
-        return picked
-
-    assert picks(3) == picks(3)
-    # SPaCE and the argmax form may leave no choice but one task.
-    if "space" not in name and "argmax" not in name:
-        assert picks(3) != picks(4)
+def picks(name: str, seed: int) -> list[int]:
+    curriculum = Curriculum(strategy_of(name), pool_of(), seed=seed)
+    picked = []
+    for i in range(5):
+        picked += curriculum.next(10).tolist()
+        curriculum.observe(full_evidence(N, seed=i, step=1024 * (i + 1)))
+    return picked
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_strategy
+def test_the_same_seed_gives_the_same_tasks(name):
+    assert picks(name, 3) == picks(name, 3)
+
+
+@cases(chooses=True)
+def test_another_seed_gives_other_tasks(name):
+    assert picks(name, 3) != picks(name, 4)
+
+
+@every_strategy
 def test_goes_on_identically_after_save_and_load(name, tmp_path):
-    pool = TaskPool(np.random.default_rng(5).random((N, 2)))
+    pool = pool_of()
     one = Curriculum(strategy_of(name), pool, seed=3)
     for i in range(2):
         one.next(3)
@@ -287,11 +272,119 @@ def test_goes_on_identically_after_save_and_load(name, tmp_path):
     np.testing.assert_array_equal(one.probabilities(), two.probabilities())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_declares_only_evidence_that_exists_and_works_with_nothing_else(name):
+@every_strategy
+def test_declares_the_evidence_that_it_needs_and_uses(name):
+    """It works with what it needs alone, and nothing beyond what it uses changes the result."""
     strategy = strategy_of(name)
-    assert set(strategy.needs) <= set(Evidence._fields)
+    assert set(strategy.needs) <= set(strategy.uses) <= FIELDS
+    assert len(set(strategy.uses)) == len(strategy.uses)
     evidence = full_evidence(N, 0)
     least = Evidence(step=1024, **{field: getattr(evidence, field) for field in strategy.needs})
     state = strategy.update(strategy.init(N), least)
     assert_distribution(strategy.probabilities(state), N)
+    other = full_evidence(N, 1)._replace(
+        **{field: getattr(evidence, field) for field in strategy.uses}
+    )
+    one, two = (strategy.update(strategy.init(N), given) for given in (evidence, other))
+    np.testing.assert_array_equal(strategy.probabilities(one), strategy.probabilities(two))
+
+
+@every_strategy
+def test_due_is_a_rule_for_single_runs_and_for_batches(name):
+    """Due at last, not before the interval has passed, and alike on NumPy and under JAX."""
+    strategy = strategy_of(name)
+    register_settings(strategy)
+    interval = strategy.refresh_every or 1
+    assert strategy.due(10**6, 0, 0)
+    assert strategy.due(interval, 0, 0)
+    assert strategy.refresh_every is None or not strategy.due(interval - 1, 0, 0)
+    steps = np.array([0, 1, interval - 1, interval, 2 * interval, 10**6])
+    refreshed_at, spent = np.minimum(steps, interval), np.array([0, 0, 10, 10**9, 0, 10**5])
+    here = np.broadcast_to(strategy.due(steps, refreshed_at, spent), steps.shape)
+    there = jax.jit(jax.vmap(type(strategy).due, in_axes=(None, 0, 0, 0)))(
+        to_jax(strategy), jnp.asarray(steps), jnp.asarray(refreshed_at), jnp.asarray(spent)
+    )
+    assert here.dtype == bool
+    np.testing.assert_array_equal(here, there)
+
+
+@every_strategy
+def test_outcomes_are_shares_of_wins_and_losses(name):
+    strategy = strategy_of(name)
+    register_settings(strategy)
+    returns, values = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 60.0]), np.linspace(0.0, 1.0, N)
+    for given in (values, None):
+        wins, losses = strategy.outcomes(returns, given)
+        assert wins.shape == losses.shape == returns.shape
+        assert ((wins >= 0) & (wins <= 1)).all()
+        np.testing.assert_allclose(wins + losses, 1.0)
+        assert (np.diff(wins) >= 0).all()
+        assert (wins[0], wins[-1]) == (0.0, 1.0)
+        compiled = jax.jit(type(strategy).outcomes)(to_jax(strategy), *to_jax((returns, given)))
+        np.testing.assert_allclose(compiled, (wins, losses), atol=1e-6)
+    assert [part.shape for part in strategy.outcomes(np.zeros(0))] == [(0,), (0,)]
+
+
+@every_strategy
+def test_transitions_have_a_score_each(name):
+    strategy = strategy_of(name)
+    register_settings(strategy)
+    advantages = np.random.default_rng(0).normal(size=(5, 3))
+    scores = strategy.transition_score(advantages)
+    assert scores.shape == advantages.shape
+    assert np.isfinite(scores).all()
+    assert len(np.unique(scores)) > 1
+    np.testing.assert_array_equal(strategy.transition_score(np.zeros(2)), [0.0, 0.0])
+    compiled = jax.jit(type(strategy).transition_score)(to_jax(strategy), jnp.asarray(advantages))
+    np.testing.assert_allclose(compiled, scores, atol=1e-6)
+
+
+@every_strategy
+def test_plans_rollouts_if_it_needs_them(name):
+    strategy = strategy_of(name)
+    plan = strategy.rollout_plan()
+    assert (plan is not None) == any(field.startswith("rollout_") for field in strategy.needs)
+    if plan is not None:
+        assert plan.episodes >= 1
+        assert plan.measure in ("return", "success")
+        assert 0 < plan.top_fraction <= 1
+        assert plan.budget is None or plan.budget > 1
+
+
+@every_strategy
+def test_binding_changes_no_setting_and_is_the_same_twice(name):
+    strategy, pool = CASES[name].make(N), pool_of()
+    before = describe(strategy)
+    once = strategy.bind(pool)
+    twice = once.bind(pool)
+    assert describe(strategy) == describe(once) == describe(twice) == before
+    assert type(once) is type(strategy)
+    once.check()
+    evidence = full_evidence(N, 0)
+    one, two = (bound.update(bound.init(N), evidence) for bound in (once, twice))
+    np.testing.assert_array_equal(once.probabilities(one), twice.probabilities(two))
+
+
+@every_strategy
+def test_estimated_success_is_a_probability_of_every_task_or_none(name):
+    strategy = strategy_of(name)
+    register_settings(strategy)
+    state = strategy.init(N)
+    estimates = [strategy.estimated_success(state)]
+    for i in range(3):
+        odd = full_evidence(N, i, values=np.linspace(-3.0, 3.0, N), step=1024 * (i + 1))
+        state = strategy.update(state, odd)
+        estimates.append(strategy.estimated_success(state))
+    compiled = jax.jit(type(strategy).estimated_success)(to_jax(strategy), to_jax(state))
+    assert len({estimate is None for estimate in [*estimates, compiled]}) == 1
+    shown = [np.asarray(estimate) for estimate in estimates if estimate is not None]
+    for estimate in shown:
+        assert estimate.shape == (N,)
+        assert ((estimate >= 0) & (estimate <= 1)).all()
+    if shown:
+        np.testing.assert_allclose(compiled, shown[-1], atol=1e-5)
+
+
+@every_strategy
+def test_default_settings_pass_their_check(name):
+    CASES[name].make(N).check()

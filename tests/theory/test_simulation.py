@@ -18,7 +18,7 @@ from procurl.theory import (
     AbstractLearner,
     Learner,
     ReinforceLearner,
-    Training,
+    Simulation,
     simulate,
     steps_to_reach,
 )
@@ -52,7 +52,9 @@ def test_one_task_that_a_single_win_teaches_by_hand():
 
 def test_steps_to_reach_by_hand():
     performance = np.array([[0.2, 0.5, 0.9, 0.8], [0.2, 0.3, 0.4, 0.5]])
-    trained = Training(performance, np.array([1.0, 0.85]), np.zeros((2, 1)), np.zeros((2, 1), int))
+    trained = Simulation(
+        performance, np.array([1.0, 0.85]), np.zeros((2, 1)), np.zeros((2, 1), int)
+    )
     assert steps_to_reach(trained, 0.5).tolist() == [1.0, 2.0]
     assert steps_to_reach(trained, 0.1 + 1e-9).tolist() == [2.0, np.inf]
     assert steps_to_reach(trained, 0.9).tolist() == [0.0, 0.0]
@@ -92,9 +94,13 @@ def test_a_simulation_leaves_its_arguments_as_they_were():
 
 @dataclass(frozen=True)
 class Witness(IID):
-    """IID that keeps all the evidence that it is given."""
+    """IID that keeps all the evidence that it receives."""
 
     evidence: list[Evidence] = field(default_factory=list)
+
+    @property
+    def uses(self):
+        return tuple(field for field in Evidence._fields if field not in ("step", "noise"))
 
     def update(self, state, evidence):
         self.evidence.append(evidence)
@@ -127,7 +133,7 @@ def test_the_score_is_the_surprise_of_the_latest_episode():
     assert [e.wins.item() for e in witness.evidence] == [0, 0, 1, 1]
 
 
-def train(learner: Learner, name: str, start: Start, episodes: int) -> Training:
+def train(learner: Learner, name: str, start: Start, episodes: int) -> Simulation:
     """20 seeds on 30 tasks."""
     seeds = range(100, 120)
     strategy = strategy_for(name, start, 30)

@@ -1,14 +1,14 @@
 """The paper's two theorems as programs: learners whose best next task is known exactly."""
 
 from procurl.theory.learners import AbstractLearner, Episode, Learner, ReinforceLearner
-from procurl.theory.simulation import Training, simulate, steps_to_reach
+from procurl.theory.simulation import Simulation, simulate, steps_to_reach
 
 __all__ = [
     "AbstractLearner",
     "Episode",
     "Learner",
     "ReinforceLearner",
-    "Training",
+    "Simulation",
     "simulate",
     "steps_to_reach",
 ]

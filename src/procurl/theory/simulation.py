@@ -1,26 +1,35 @@
 """Train simulated learners under a strategy and count the episodes that it takes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from procurl.curriculum import Curriculum
-from procurl.evidence import Evidence
+from procurl.curriculum import Curriculum, Ids
+from procurl.evidence import (
+    EpisodeTotals,
+    RolloutMeans,
+    TrainingSteps,
+    add_counts,
+    add_scores,
+    build_evidence,
+    no_episodes,
+    without_counts,
+)
 from procurl.internals.checks import require_number, require_whole
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 from procurl.theory.learners import Floats, Learner
 
 
-class Training(NamedTuple):
-    """What became of one learner per seed, all trained under the same strategy."""
+class Simulation(NamedTuple):
+    """The result of `simulate`: one learner per seed, all trained under the same strategy."""
 
     performance: Floats  # [seeds, episodes + 1] mean p over the pool, before and after each episode
-    best: Floats  # [seeds] mean p*, the performance that training can come near to
+    best: Floats  # [seeds] mean p*, the performance that training can approach
     success: Floats  # [seeds, n] p at the end
-    played: NDArray[np.int64]  # [seeds, n] episodes that each task was given
+    played: NDArray[np.int64]  # [seeds, n] episodes per task
 
 
 def simulate(
@@ -32,7 +41,7 @@ def simulate(
     seeds: Sequence[int],
     episodes: int,
     refresh: int = 5,
-) -> Training:
+) -> Simulation:
     """Train one learner per seed, each under a curriculum of its own, and record the performance.
 
     The teacher sees the true p of every task (as the critic's values and as rollouts), the outcomes
@@ -54,7 +63,7 @@ def simulate(
         seeds: of the curriculum and of the outcomes; with the same seed, the k-th episode draws the
             same random number under every strategy.
         episodes: how long to train.
-        refresh: episodes between two looks of the teacher at the learner.
+        refresh: episodes between refreshes of the teacher.
     """
     learner.check()
     if not hasattr(seeds, "__len__"):
@@ -70,60 +79,70 @@ def simulate(
     success = learner.success(knowledge, p_star)
     performance = np.empty((len(seeds), episodes + 1))
     performance[:, 0] = success.mean(axis=1)
-    log = _EpisodeLog.empty(p.shape)
+    uses = curricula[0].strategy.uses
+    totals = [no_episodes(p.shape[1], 1)] * len(seeds)
     played = np.zeros(p.shape, dtype=np.int64)
     for start in range(0, episodes, refresh):
         for run, curriculum in enumerate(curricula):
-            curriculum.observe(log.evidence(run, start, success[run].copy()))
-        log = _EpisodeLog.empty(p.shape)
+            _observe(curriculum, start, success[run].copy(), totals[run])
         count = min(refresh, episodes - start)
         chosen = np.stack([curriculum.next(count) for curriculum in curricula], axis=1)
-        for episode, tasks in enumerate(chosen, start):
+        outcomes, before = np.zeros(chosen.shape, dtype=bool), np.zeros(chosen.shape)
+        for i, tasks in enumerate(chosen):
             which = (np.arange(len(seeds)), tasks)
-            after, won = learner.play(knowledge[which], p_star[which], uniform[:, episode])
-            log.add(which, won, success[which])
+            before[i] = success[which]
+            after, outcomes[i] = learner.play(
+                knowledge[which], p_star[which], uniform[:, start + i]
+            )
             played[which] += 1
             knowledge[which] = after
             success[which] = learner.success(after, p_star[which])
-            performance[:, episode + 1] = success.mean(axis=1)
-    return Training(performance, p_star.mean(axis=1), success, played)
+            performance[:, start + i + 1] = success.mean(axis=1)
+        for run, total in enumerate(totals):
+            totals[run] = _add_episodes(
+                without_counts(total), uses, chosen[:, run], outcomes[:, run], before[:, run]
+            )
+    return Simulation(performance, p_star.mean(axis=1), success, played)
 
 
-def steps_to_reach(training: Training, epsilon: float) -> Floats:
-    """[seeds] episodes until mean p* − mean p ≤ `epsilon`, infinity where that never happened."""
+def steps_to_reach(simulation: Simulation, epsilon: float) -> Floats:
+    """[seeds] episodes until mean p* − mean p ≤ `epsilon`, infinity if that never happened."""
     require_number("epsilon", epsilon, above=0.0)
-    near = training.best[:, None] - training.performance <= epsilon
+    near = simulation.best[:, None] - simulation.performance <= epsilon
     return np.where(near.any(axis=1), near.argmax(axis=1), np.inf)
 
 
-class _EpisodeLog(NamedTuple):
-    """The episodes since the latest evidence, filled in place as they are played."""
+def _observe(curriculum: Curriculum, step: int, success: Floats, totals: EpisodeTotals) -> None:
+    """Show the teacher the true success [n] of every task, and the episodes since the last time."""
+    evidence = build_evidence(
+        curriculum.strategy.uses,
+        step,
+        values=success,
+        episodes=totals,
+        rollouts=RolloutMeans(success, success),
+    )
+    curriculum.observe(evidence)
 
-    wins: Floats  # [seeds, n]
-    losses: Floats  # [seeds, n]
-    score: Floats  # [seeds, n] |outcome − p| of the task's latest episode, 0 where there is none
 
-    @classmethod
-    def empty(cls, shape: tuple[int, ...]) -> "_EpisodeLog":
-        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+def _add_episodes(
+    totals: EpisodeTotals, uses: Collection[str], tasks: Ids, won: NDArray[np.bool_], p: Floats
+) -> EpisodeTotals:
+    """Add k episodes of one learner, as far as its strategy uses them.
 
-    def add(self, which: tuple[NDArray, NDArray], won: NDArray[np.bool_], p: Floats) -> None:
-        """Note one episode per seed, `won` or not, on a task of success `p`."""
-        self.wins[which] += won
-        self.losses[which] += ~won
-        self.score[which] = np.abs(won - p)
-
-    def evidence(self, run: int, step: int, success: Floats) -> Evidence:
-        return Evidence(
-            step=step,
-            values=success,
-            rollout_success=success,
-            rollout_top=success,
-            wins=self.wins[run],
-            losses=self.losses[run],
-            score=self.score[run],
-            played=self.wins[run] + self.losses[run],
-        )
+    Args:
+        totals: so far.
+        uses: the fields of evidence that the strategy uses.
+        tasks: [k] of the episodes, in order.
+        won: [k] their outcomes.
+        p: [k] the success of the task when it was played.
+    """
+    if {"wins", "losses", "played"} & set(uses):
+        totals = add_counts(totals, tasks, (1.0 * won, 1.0 * ~won))
+    if "score" in uses:
+        every = np.ones((len(tasks), 1), dtype=bool)
+        scores = np.abs(won - p)[:, None]
+        totals = add_scores(totals, TrainingSteps(every, tasks[:, None], scores))
+    return totals
 
 
 def _per_seed(p: ArrayLike, p_star: ArrayLike, seeds: int) -> tuple[Floats, Floats]:

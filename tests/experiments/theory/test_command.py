@@ -16,13 +16,13 @@ from procurl.experiments.theory.episodes_to_reach import (
     strategy_for,
 )
 from procurl.experiments.theory.theory_figures import draw_improvement
-from procurl.theory import Training
+from procurl.theory import Simulation
 
 
-def training(*performance: list[float]) -> Training:
+def training(*performance: list[float]) -> Simulation:
     """One row per seed; the best possible performance is 1."""
     rows = np.array(performance)
-    return Training(
+    return Simulation(
         rows, np.ones(len(rows)), np.zeros((len(rows), 1)), np.zeros((len(rows), 1), int)
     )
 

@@ -11,7 +11,7 @@ from procurl.experiments.analysis.tables import Table
 from procurl.strategies.registry import make_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.theory.learners import AbstractLearner, Floats, Learner, ReinforceLearner
-from procurl.theory.simulation import Training, simulate, steps_to_reach
+from procurl.theory.simulation import Simulation, simulate, steps_to_reach
 
 STRATEGIES = ("procurl-val", "procurl-argmax", "iid", "easy", "hard")
 TASKS = 30
@@ -67,7 +67,7 @@ class Comparison(NamedTuple):
 
     learner: str
     start: Start
-    training: dict[str, Training]  # by strategy
+    training: dict[str, Simulation]  # by strategy
 
 
 def compare(
@@ -141,7 +141,7 @@ def episodes_table(comparisons: Sequence[Comparison]) -> Table:
     return Table(head, tuple(rows))
 
 
-def _within_budget(training: Training, epsilon: float) -> Floats:
+def _within_budget(training: Simulation, epsilon: float) -> Floats:
     """[seeds] episodes to reach ε, at most all that were played."""
     steps: Floats = np.minimum(steps_to_reach(training, epsilon), training.performance.shape[1] - 1)
     return steps

@@ -1,0 +1,128 @@
+"""The strategies that the conformance suite runs over: all registered ones, and variants.
+
+A case says what the suite needs to know of a strategy, so that no test branches on its name.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from procurl import (
+    CriticSuccess,
+    LinearSchedule,
+    OutcomeSuccess,
+    ProCuRL,
+    ProCuRLArgmax,
+    RolloutSuccess,
+    Strategy,
+    TaskPool,
+    TopRollouts,
+    make_strategy,
+    strategy_names,
+)
+
+N = 7  # tasks, if a test does not say otherwise
+
+
+@dataclass(frozen=True)
+class Case:
+    """A strategy, and which of the properties hold for it that do not hold for all.
+
+    Args:
+        make: the strategy for a pool of n tasks.
+        bound: whether to bind it to the pool.
+        relabel: the strategy for tasks in another order; None if the rule depends on the order.
+        chooses: whether it leaves a choice among several tasks, so that seeds show.
+        keeps_range: whether an entry that is not finite leaves the scale of the others unchanged.
+        numeric: a setting that may differ between the runs of a batch, None if there is none.
+    """
+
+    make: Callable[[int], Strategy]
+    bound: bool = True
+    relabel: Callable[[Any, Any], Strategy] | None = lambda strategy, order: strategy
+    chooses: bool = True
+    keeps_range: bool = True
+    numeric: str | None = None
+
+    def strategy(self, n: int = N, contexts: Any = None) -> Strategy:
+        """The strategy for `n` tasks, bound to a pool with these contexts [n, 2]."""
+        strategy = self.make(n)
+        return strategy.bind(pool_of(n, contexts)) if self.bound else strategy
+
+
+def pool_of(n: int = N, contexts: Any = None) -> TaskPool:
+    """A pool of random contexts, or of those given."""
+    return TaskPool(np.random.default_rng(5).random((n, 2)) if contexts is None else contexts)
+
+
+def scaled(strategy: Strategy, setting: str, factor: float) -> Strategy:
+    """`strategy` with a numeric setting, its own or its estimate's, multiplied by `factor`."""
+    owner, _, name = setting.rpartition(".")
+    inner: Any = getattr(strategy, owner) if owner else strategy
+    changed: Any = replace(inner, **{name: getattr(inner, name) * factor})
+    outer: Any = strategy
+    return replace(outer, **{owner: changed}) if owner else changed
+
+
+def _registered(name: str) -> Callable[[int], Strategy]:
+    return lambda n: make_strategy(name)
+
+
+# What differs from the defaults of `Case`, for registered strategies.
+REGISTERED: dict[str, dict[str, Any]] = {
+    "procurl-argmax": {"chooses": False, "numeric": "gamma2"},
+    "space": {"relabel": None, "chooses": False, "numeric": "eta"},
+    "spdl": {"numeric": "threshold"},
+    "plr": {"numeric": "rho"},
+    "iid": {},
+}
+
+VARIANTS: dict[str, Case] = {
+    "noise": Case(lambda n: ProCuRL(epsilon=0.2), numeric="epsilon"),
+    "schedule": Case(
+        lambda n: ProCuRL(beta=LinearSchedule(5.0, 25.0, 4096.0), floor=0.1), numeric="floor"
+    ),
+    "p* per task": Case(
+        lambda n: ProCuRL(p_star=np.linspace(0.2, 1.0, n)),
+        relabel=lambda strategy, order: replace(strategy, p_star=strategy.p_star[order]),
+        numeric="p_star",
+    ),
+    "p* estimated": Case(
+        lambda n: ProCuRL(success=RolloutSuccess(), p_star=TopRollouts()), numeric="gamma1"
+    ),
+    "pool range": Case(
+        lambda n: ProCuRL(success=CriticSuccess(v_min=None, v_max=None)),
+        keeps_range=False,
+        numeric="beta",
+    ),
+    "outcomes without sharing": Case(
+        lambda n: ProCuRL(success=OutcomeSuccess()), bound=False, numeric="success.prior_weight"
+    ),
+    "argmax of outcomes": Case(
+        lambda n: ProCuRLArgmax(success=OutcomeSuccess(v_min=None, v_max=None)),
+        chooses=False,
+        numeric="gamma2",
+    ),
+    "space-alt over the pool range": Case(
+        lambda n: make_strategy("space-alt", v_min=None, v_max=None),
+        keeps_range=False,
+        numeric="beta",
+    ),
+    "space with a cap": Case(
+        lambda n: make_strategy("space", kappa=3, max_size=4),
+        relabel=None,
+        chooses=False,
+        numeric="eta",
+    ),
+    "spdl in full steps": Case(
+        lambda n: make_strategy("spdl", full_step=True), numeric="threshold"
+    ),
+    "spdl with a floor": Case(lambda n: make_strategy("spdl", floor=0.1), numeric="floor"),
+}
+
+CASES: dict[str, Case] = {
+    name: Case(_registered(name), **REGISTERED.get(name, {"numeric": "beta"}))
+    for name in strategy_names()
+} | VARIANTS
