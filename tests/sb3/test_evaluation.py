@@ -11,7 +11,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNorm
 from procurl import TaskPool
 from procurl.sb3 import evaluate_pool
 from procurl.sb3.envs import episodes
-from procurl.sb3.envs.eval_env import seen_alike, vec_env_of
+from procurl.sb3.envs.eval_env import match_wrappers, vec_env_of
 from procurl.sb3.envs.observations import first_observations, view_of
 from tests.sb3.toy import Guess, guess_env
 from tests.sb3.walk import LENGTHS, LIMIT, Walk, walk_env
@@ -116,7 +116,7 @@ def test_an_evaluation_sees_what_training_sees():
     model.learn(64)
     normalized = training.venv
     before = normalized.obs_rms.count
-    env = seen_alike(vec_env_of(walk_env), training)
+    env = match_wrappers(vec_env_of(walk_env), training)
     env.env_method("push_tasks", [3])
     seen = env.reset()
     expected = normalized.normalize_obs(np.array([[0.0, 4.0, 0.0]], dtype=np.float32))
@@ -125,7 +125,7 @@ def test_an_evaluation_sees_what_training_sees():
     assert normalized.obs_rms.count == before
     # A vector environment that is wrapped already takes over the statistics alone.
     own = VecNormalize(DummyVecEnv([walk_env]), norm_reward=False)
-    assert seen_alike(own, training) is own
+    assert match_wrappers(own, training) is own
     assert own.obs_rms is normalized.obs_rms
     assert not own.training
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from procurl.internals.arrays import Array
 
 Ids = NDArray[np.int64]
-FETCHED_AT_LEAST = 4096  # columns, so that only a few sizes are compiled
+MIN_FETCH_COLUMNS = 4096  # columns, so that only a few sizes are compiled
 
 
-class Noted(NamedTuple):
+class PickBuffer(NamedTuple):
     """The log on the device."""
 
     tasks: Array  # [w, c] int32
@@ -38,7 +38,7 @@ class PickLog:
     def __init__(self, runs: int, steps: int, updates: int) -> None:
         self._updates = updates
         self._since_fetched = 0
-        self._noted = Noted(
+        self._buffer = PickBuffer(
             jnp.zeros((runs, steps * updates), dtype=jnp.int32), jnp.zeros(runs, dtype=jnp.int32)
         )
         self._fetched: list[Ids] = [np.zeros(0, dtype=np.int64)] * runs
@@ -53,7 +53,7 @@ class PickLog:
         """
         if self._since_fetched == self._updates:
             self._fetch()
-        self._noted = _note(self._noted, dones, tasks, alive)
+        self._buffer = _note(self._buffer, dones, tasks, alive)
         self._since_fetched += 1
 
     def held(self) -> list[Ids]:
@@ -69,27 +69,27 @@ class PickLog:
 
     def put_back(self, picks: Sequence[Ids]) -> None:
         """Restore `picks`, as returned by `held`."""
-        self._noted = self._noted._replace(count=jnp.zeros_like(self._noted.count))
+        self._buffer = self._buffer._replace(count=jnp.zeros_like(self._buffer.count))
         self._since_fetched = 0
         self._fetched = [np.asarray(ids, dtype=np.int64) for ids in picks]
 
     def _fetch(self) -> None:
         if self._since_fetched == 0:
             return
-        counts = np.asarray(self._noted.count)
-        columns = max(FETCHED_AT_LEAST, 1 << int(counts.max(initial=1)).bit_length())
-        tasks = np.asarray(self._noted.tasks[:, :columns])
+        counts = np.asarray(self._buffer.count)
+        columns = max(MIN_FETCH_COLUMNS, 1 << int(counts.max(initial=1)).bit_length())
+        tasks = np.asarray(self._buffer.tasks[:, :columns])
         new = [row[:count].astype(np.int64) for row, count in zip(tasks, counts, strict=True)]
         both = zip(self._fetched, new, strict=True)
         self.put_back([np.concatenate(pair) for pair in both])
 
 
-@partial(jax.jit, donate_argnames="noted")
-def _note(noted: Noted, dones: Array, tasks: Array, alive: Array) -> Noted:
+@partial(jax.jit, donate_argnames="buffer")
+def _note(buffer: PickBuffer, dones: Array, tasks: Array, alive: Array) -> PickBuffer:
     def one(held: Array, count: Array, dones: Array, tasks: Array, alive: Array) -> Any:
         ended = dones.reshape(-1) & alive
         place = jnp.where(ended, count + jnp.cumsum(ended) - 1, held.size)  # past the end: dropped
         after = held.at[place].set(tasks.reshape(-1), mode="drop")
         return after, count + jnp.sum(ended, dtype=jnp.int32)
 
-    return Noted(*jax.vmap(one)(*noted, dones, tasks, alive))
+    return PickBuffer(*jax.vmap(one)(*buffer, dones, tasks, alive))

@@ -30,7 +30,7 @@ from procurl.tasks.pool import TaskPool
 
 APART = 8  # runs due at different steps are refreshed in groups of 1/APART of a batch
 ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not affect results
-MOST_UPDATES_NOTED = 32  # kept on the device before picks are fetched
+MAX_LOGGED_UPDATES = 32  # kept on the device before picks are fetched
 
 
 class RunsState(NamedTuple):
@@ -61,7 +61,7 @@ class Runs:
         eval_stochastic: whether evaluations sample actions instead of acting deterministically.
         whole_at: steps at which evaluations play all tasks regardless of `eval_tasks`.
         snapshot_tasks: positions of the tasks that snapshots show, of `eval_tasks`; None shows all.
-        test_pool: tasks to evaluate on besides, if any.
+        test_pool: a second pool to evaluate on, if any.
     """
 
     env: ArrayEnv
@@ -110,7 +110,7 @@ class Runs:
         self._eval_contexts = jnp.asarray(contexts[evaluated])
         shown = evaluated if self.snapshot_tasks is None else np.asarray(self.snapshot_tasks)
         self._snapshot_tasks, self._snapshot_at = shown, positions(shown, evaluated)
-        kept = min(-(-self.eval_every // settings.n_steps), MOST_UPDATES_NOTED)
+        kept = min(-(-self.eval_every // settings.n_steps), MAX_LOGGED_UPDATES)
         self.evaluations = [[] for _ in self.seeds]
         self.picks = PickLog(len(self.seeds), settings.n_steps, kept)
         self._observations = jax.jit(self.student.initial_observations)(self._contexts)
@@ -152,7 +152,7 @@ class Runs:
         )
         self.updates += 1
         self.picks.note(played.dones, played.tasks, state.alive)
-        teaching, alive = self._taught(training, state.teaching, played, alive)
+        teaching, alive = self._teach(training, state.teaching, played, alive)
         stopped = state.alive & ~alive
         stopped_at = jnp.where(stopped, self.train_steps, state.stopped_at)
         self.state = state._replace(
@@ -165,7 +165,7 @@ class Runs:
         if evaluate:
             self.evaluate(self.train_steps // self.eval_every * self.eval_every)
 
-    def _taught(
+    def _teach(
         self, training: Training, teaching: Teaching, played: Any, alive: Array
     ) -> tuple[Teaching, Array]:
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
@@ -189,7 +189,7 @@ class Runs:
             )
         if due.any() and self.teacher.plan is not None:
             keys = programs.run_keys(self._seeds, PURPOSE.roll_out, self.updates)
-            for rows in self._refreshed_together(np.flatnonzero(due & np.asarray(alive))):
+            for rows in self._refresh_groups(np.flatnonzero(due & np.asarray(alive))):
                 teaching = programs.teach_by_rollouts(
                     self.student,
                     self.teacher,
@@ -207,7 +207,7 @@ class Runs:
         return teaching, alive
 
     def _due(self, teaching: Teaching, step: Array) -> NDArray[np.bool_]:
-        """[w] which runs to refresh now; asks the device only if the host cannot tell."""
+        """[w] which runs to refresh now; reads from the device only if necessary."""
         if not self.teacher.uses or self._always_due:
             return np.full(len(self.seeds), self._always_due)
         due = np.asarray(programs.due(self._strategies, teaching, step))
@@ -215,7 +215,7 @@ class Runs:
         # A run that has stopped stays as it is; it must not make the others wait or refresh.
         return due | ~alive if (due & alive).any() else np.zeros_like(due)
 
-    def _refreshed_together(self, due: Ids) -> Iterator[Ids]:
+    def _refresh_groups(self, due: Ids) -> Iterator[Ids]:
         """The runs at `due` in groups of equal size, so that one program refreshes them all.
 
         If runs are due at different steps the groups are small, so that few runs wait for the
@@ -228,10 +228,10 @@ class Runs:
             yield np.concatenate([group, np.repeat(group[:1], size - len(group))])
 
     def evaluate(self, step: int) -> list[Evaluation]:
-        """Play the evaluation's episodes on every task and keep the best weights so far.
+        """Evaluate all runs and keep the best weights so far.
 
         Args:
-            step: the training steps that it stands for.
+            step: the nominal training steps of the evaluation.
 
         Returns:
             [w] one evaluation per run, also added to `evaluations`.

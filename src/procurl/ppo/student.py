@@ -120,7 +120,7 @@ class Student:
             rollout.rewards, values, rollout.dones, last_values, ppo.gamma, ppo.gae_lambda
         )
         log_probs = policy.log_prob(rollout.actions)
-        batch = _flattened(rollout, log_probs, gae.advantages, gae.returns)
+        batch = _flatten(rollout, log_probs, gae.advantages, gae.returns)
         order = draw_permutations(key, ppo)
         student, diagnostics = update(self.network, ppo, student, batch, order)
         played = Played(
@@ -185,7 +185,7 @@ class Student:
         return jnp.mean(played.returns, axis=1)
 
 
-def _flattened(rollout: Rollout, log_probs: Array, advantages: Array, returns: Array) -> Batch:
+def _flatten(rollout: Rollout, log_probs: Array, advantages: Array, returns: Array) -> Batch:
     """The steps [T, b] of all environments as one batch [T·b]."""
     parts = (rollout.observations, rollout.actions, log_probs, advantages, returns)
     return Batch(*(part.reshape(-1, *part.shape[2:]) for part in parts))

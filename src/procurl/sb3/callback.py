@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from procurl.curriculum import Curriculum
 from procurl.internals.checks import require_whole
 from procurl.sb3.critic import ValueFunction
-from procurl.sb3.envs.eval_env import Given
+from procurl.sb3.envs.eval_env import EnvLike
 from procurl.sb3.envs.workers import Ids
 from procurl.sb3.saving.random_state import restore_random_state
 from procurl.sb3.saving.runs import (
@@ -68,7 +68,7 @@ class CurriculumCallback(BaseCallback):
         *,
         seed: int | None = None,
         value_fn: ValueFunction | None = None,
-        eval_env: Given | None = None,
+        eval_env: EnvLike | None = None,
         reset_samples: int = 1,
         refresh_every: int | None = None,
         tasks_per_refresh: int | None = None,

@@ -47,11 +47,11 @@ def values_of(value_fn: ValueFunction, observations: Observations) -> Values:
     with torch.no_grad():
         for start in range(0, total, step):
             part = rows(observations, slice(start, start + step))
-            parts.append(_checked(value_fn(part), count(part)))
+            parts.append(_check_values(value_fn(part), count(part)))
     return np.concatenate(parts)
 
 
-def _checked(values: Any, m: int) -> Values:
+def _check_values(values: Any, m: int) -> Values:
     array = _numpy(values) if isinstance(values, torch.Tensor) else np.asarray(values)
     if array.size != m:
         raise ValueError(

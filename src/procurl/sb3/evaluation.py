@@ -12,9 +12,9 @@ from procurl.envs.adapters.task_env import TaskEnv
 from procurl.internals.checks import require_whole
 from procurl.sb3.envs.episodes import play
 from procurl.sb3.envs.eval_env import (
-    Given,
+    EnvLike,
+    match_wrappers,
     require_same_spaces,
-    seen_alike,
     share_environments,
     vec_env_of,
 )
@@ -38,7 +38,7 @@ class PoolEvaluation(NamedTuple):
 
 def evaluate_pool(
     model: BaseAlgorithm,
-    env: Given,
+    env: EnvLike,
     pool: TaskPool,
     *,
     episodes: int = 1,
@@ -61,7 +61,7 @@ def evaluate_pool(
     """
     require_whole("episodes", episodes, at_least=1)
     training = model.get_env()
-    played_in = seen_alike(with_tasks(env, pool, "env"), training)
+    played_in = match_wrappers(with_tasks(env, pool, "env"), training)
     if share_environments(played_in, training):
         raise ValueError(
             "env must not be the model's training environment: "
@@ -98,7 +98,7 @@ def evaluate(
     )
 
 
-def with_tasks(env: Given, pool: TaskPool, argument: str = "eval_env") -> VecEnv:
+def with_tasks(env: EnvLike, pool: TaskPool, argument: str = "eval_env") -> VecEnv:
     """A vector environment that plays tasks of `pool`, from what a user passed."""
     if isinstance(env, VecEnv):
         return env

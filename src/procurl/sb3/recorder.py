@@ -15,7 +15,7 @@ from procurl.records.experiment import Contender, Experiment
 from procurl.records.results import RunId
 from procurl.records.store import FILE, Store, open_experiment, read_store
 from procurl.sb3.callback import CurriculumCallback
-from procurl.sb3.envs.eval_env import Given, seen_alike
+from procurl.sb3.envs.eval_env import EnvLike, match_wrappers
 from procurl.sb3.envs.workers import Ids, Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate, with_tasks
 from procurl.sb3.seeds import seed_of
@@ -55,7 +55,7 @@ class PoolRecorder(BaseCallback):
         curriculum: CurriculumCallback,
         out: str | PathLike[str],
         *,
-        eval_env: Given,
+        eval_env: EnvLike,
         env: str = "env",
         label: str = "procurl-val",
         every: int = 25_000,
@@ -92,12 +92,12 @@ class PoolRecorder(BaseCallback):
         teacher = self._teacher()
         pool = teacher.curriculum.pool
         given = with_tasks(self.eval_env, pool)
-        seen = seen_alike(given, self.training_env)
+        seen = match_wrappers(given, self.training_env)
         self._workers = second_workers(seen, teacher.workers)
         if self.curriculum.picks is None:
             self.curriculum.picks = []
         if self.num_timesteps == 0:
-            self._begin_anew(teacher)
+            self._start_run(teacher)
         experiment = Experiment(
             env=self.env,
             engine="sb3",
@@ -107,7 +107,7 @@ class PoolRecorder(BaseCallback):
         )
         self._store = open_experiment(self.out, experiment, pool)
         self._store.begin(self.run)
-        self._take_up(self._store)
+        self._resume(self._store)
         self._since = time.perf_counter()
 
     def _teacher(self) -> ModelTeacher:
@@ -119,7 +119,7 @@ class PoolRecorder(BaseCallback):
                 "in the list, callback=[curriculum, recorder]"
             ) from error
 
-    def _begin_anew(self, teacher: ModelTeacher) -> None:
+    def _start_run(self, teacher: ModelTeacher) -> None:
         """Choose the seed of a new run; raises if it would replace a finished one unasked."""
         self.evaluations = []
         finished = _finished(self.out)
@@ -133,7 +133,7 @@ class PoolRecorder(BaseCallback):
                 "folder, or pass overwrite=True"
             )
 
-    def _take_up(self, store: Store) -> None:
+    def _resume(self, store: Store) -> None:
         """Continue this run's records; delete evaluations after the current step."""
         recorded = store.detail(self.run)
         behind = [m for m in recorded if m.train_steps <= self.num_timesteps]
@@ -151,9 +151,9 @@ class PoolRecorder(BaseCallback):
         return RunId(self.contender.strategy, self.contender.setting, seed)
 
     def _on_rollout_start(self) -> None:
-        self._record_where_due()
+        self._record_if_due()
 
-    def _record_where_due(self) -> None:
+    def _record_if_due(self) -> None:
         reached = self.num_timesteps // self.every
         latest = self.evaluations[-1].step // self.every if self.evaluations else 0
         if reached > latest:
@@ -163,7 +163,7 @@ class PoolRecorder(BaseCallback):
         return True
 
     def _on_training_end(self) -> None:
-        self._record_where_due()
+        self._record_if_due()
         if not self.evaluations or self.evaluations[-1].train_steps < self.num_timesteps:
             self._record(self.model._total_timesteps)
         assert self._store is not None
@@ -235,12 +235,12 @@ def evaluation_of(
         seconds=seconds,
         entropy=metrics.entropy,
         mean_success=metrics.mean_success,
-        picks=_taken(callback),
+        picks=_take_picks(callback),
         snapshot=snapshot,
     )
 
 
-def _taken(callback: CurriculumCallback) -> Ids:
+def _take_picks(callback: CurriculumCallback) -> Ids:
     """The tasks of the training episodes that ended since the last call."""
     callback.collect()
     picks = np.concatenate([*(callback.picks or []), np.zeros(0, dtype=np.int64)])

@@ -21,10 +21,10 @@ from procurl.evidence import (
 from procurl.internals.checks import require_whole
 from procurl.sb3.critic import ValueFunction, critic_of
 from procurl.sb3.envs.eval_env import (
-    Given,
-    built_again,
+    EnvLike,
+    copy_env,
+    match_wrappers,
     require_same_spaces,
-    seen_alike,
     share_environments,
 )
 from procurl.sb3.envs.normalization import reward_scale
@@ -46,7 +46,7 @@ class TeacherSettings:
     strategy: Strategy
     seed: int | None = None
     value_fn: ValueFunction | None = None
-    eval_env: Given | None = None
+    eval_env: EnvLike | None = None
     reset_samples: int = 1
     refresh_every: int | None = None
     tasks_per_refresh: int | None = None
@@ -150,14 +150,14 @@ class ModelTeacher:
 
         Args:
             dones: [T, b] whether an episode ended.
-            tasks: [T, b] its task where it did.
+            tasks: [T, b] the task of that episode; other entries are ignored.
         """
         advantages = self.model.rollout_buffer.advantages  # type: ignore[attr-defined]
         scores = self.strategy.transition_score(advantages)
         self.totals = add_scores(self.totals, TrainingSteps(dones, tasks, scores))
 
     def drop_open_episodes(self) -> None:
-        """Forget the episodes that were broken off."""
+        """Drop the unfinished episodes."""
         nothing = np.zeros(self.workers.n_envs)
         self.totals = self.totals._replace(open_score=nothing, open_length=nothing)
 
@@ -217,8 +217,8 @@ class ModelTeacher:
 
     def _workers_for_rollouts(self) -> Workers:
         env, given = self.workers.env, self.settings.eval_env
-        second = built_again(env) if given is None else with_tasks(given, self.workers.pool)
-        return second_workers(seen_alike(second, env), self.workers)
+        second = copy_env(env) if given is None else with_tasks(given, self.workers.pool)
+        return second_workers(match_wrappers(second, env), self.workers)
 
 
 def second_workers(env: VecEnv, training: Workers) -> Workers:

@@ -66,7 +66,7 @@ def put_all_on(run, task):
 def collected(run):
     """The rollout of the next update, and where it was cut short."""
     key, _ = jax.random.split(run._key(PURPOSE.train))
-    return run._collected(key)
+    return run._collect(key)
 
 
 class Counter(gymnasium.Env[Any, Any]):

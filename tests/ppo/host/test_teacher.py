@@ -101,8 +101,8 @@ def test_neither_evaluations_nor_rollouts_touch_the_training_episodes():
     np.testing.assert_array_equal(watched.lanes.observations, quiet.lanes.observations)
     # With and without eval_env the pool is looked at elsewhere, but training is the same.
     alone = after(2, host_run(native(env=env)))
-    beside = after(2, host_run(native(env=env), eval_env=native(5, env), eval_every=1000))
-    assert same(alone.params, beside.params)
+    evaluated = after(2, host_run(native(env=env), eval_env=native(5, env), eval_every=1000))
+    assert same(alone.params, evaluated.params)
 
 
 def test_seeds_decide_everything():

@@ -16,7 +16,7 @@ def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], Arrays]:
 
     The environment must have `state_dict` and `load_state_dict`, like `GymVectorEnv`.
     """
-    env = _resumable(run).state_dict()
+    env = _require_resumable(run).state_dict()
     inner = {f"env.{name}": array for name, array in env.pop("state").items()}
     lanes = {f"lanes.{name}": array for name, array in run.lanes._asdict().items()}
     meta, arrays = pack_progress(run, [run.evaluations])
@@ -26,13 +26,13 @@ def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], Arrays]:
 def restore_host(run: HostRun, meta: dict[str, Any], arrays: Arrays) -> None:
     """Resume from a checkpoint of a run with the same settings and environment."""
     state = {name[4:]: array for name, array in arrays.items() if name.startswith("env.")}
-    _resumable(run).load_state_dict(meta["env"] | {"state": state})
+    _require_resumable(run).load_state_dict(meta["env"] | {"state": state})
     [run.evaluations] = unpack_progress(run, meta, arrays)
     run.lanes = HostLanes(*(arrays[f"lanes.{name}"] for name in HostLanes._fields))
     run.stopped_at = meta["stopped_at"]
 
 
-def _resumable(run: HostRun) -> Any:
+def _require_resumable(run: HostRun) -> Any:
     """The training environment; raises if its state cannot be saved."""
     inner: Any = run.env.unwrapped
     if not hasattr(inner, "state_dict"):

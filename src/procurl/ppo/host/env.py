@@ -72,7 +72,7 @@ class HostEnv:
         _check_autoreset(env, argument)
         self.observation_size = _observation_size(env, argument)
         self.head, self.action_low, self.action_high = _actions(env, argument)
-        self._push = _pushing(env, argument)
+        self._push = _push_function(env, argument)
         _check_pool(env, pool, argument)
         self._queue: Ids = np.zeros((self.n_envs, 0), dtype=np.int64)
         self._taken: Ids = np.zeros(self.n_envs, dtype=np.int64)
@@ -88,7 +88,7 @@ class HostEnv:
     def reset(self, seed: int | None = None) -> tuple[Floats, Ids]:
         """(observations [b, o], tasks [b]) of new episodes in every sub-environment."""
         observations, info = self.env.reset(seed=seed)
-        return self._flat(observations), self._begun(info, np.arange(self.n_envs))
+        return self._flat(observations), self._current_tasks(info, np.arange(self.n_envs))
 
     def step(self, actions: NDArray[Any]) -> HostStep:
         """Act in every sub-environment.
@@ -96,7 +96,9 @@ class HostEnv:
         Args:
             actions: [b, a], which are clipped to the action bounds, or [b] integers.
         """
-        observations, rewards, terminated, truncated, info = self.env.step(self._as_given(actions))
+        observations, rewards, terminated, truncated, info = self.env.step(
+            self._to_action_space(actions)
+        )
         done = np.logical_or(terminated, truncated)
         cut_short = np.logical_and(truncated, np.logical_not(terminated))
         return HostStep(
@@ -106,7 +108,7 @@ class HostEnv:
             cut_short,
             self._final(info, cut_short),
             _success(info, done),
-            self._begun(info, np.flatnonzero(done)),
+            self._current_tasks(info, np.flatnonzero(done)),
         )
 
     def first_observations(self, samples: int, seed: int) -> Floats:
@@ -151,7 +153,7 @@ class HostEnv:
     def _flat(self, observations: Any) -> Floats:
         return np.asarray(observations, dtype=np.float32).reshape(self.n_envs, -1)
 
-    def _as_given(self, actions: NDArray[Any]) -> NDArray[Any]:
+    def _to_action_space(self, actions: NDArray[Any]) -> NDArray[Any]:
         """`actions` in the shape and type of the action space."""
         if self.action_low is None:
             return actions.astype(np.int64)
@@ -171,7 +173,7 @@ class HostEnv:
                 final[i] = np.asarray(info["final_obs"][i], dtype=np.float32).reshape(-1)
         return final
 
-    def _begun(self, info: dict[str, Any], which: Ids) -> Ids:
+    def _current_tasks(self, info: dict[str, Any], which: Ids) -> Ids:
         """[b] the current tasks; checks that `which` [m], which just started, play as pushed."""
         if "task" not in info:
             raise ValueError(
@@ -192,7 +194,7 @@ class HostEnv:
         return tasks
 
 
-def beside(
+def second_env(
     training: VectorEnv[Any, Any, Any],
     argument: str,
     env: VectorEnv[Any, Any, Any] | None,
@@ -257,7 +259,7 @@ def _actions(
     )
 
 
-def _pushing(env: VectorEnv[Any, Any, Any], argument: str) -> Callable[[Ids], None]:
+def _push_function(env: VectorEnv[Any, Any, Any], argument: str) -> Callable[[Ids], None]:
     """A function that pushes ids [b, k] to the sub-environments."""
     inner: Any = env.unwrapped
     if hasattr(inner, "push_tasks"):
@@ -300,6 +302,6 @@ def _success(info: dict[str, Any], done: NDArray[np.bool_]) -> NDArray[np.float6
     success = np.full(len(done), np.nan)
     final = info.get("final_info", {})
     if done.any() and "is_success" in final:
-        told = done & np.asarray(final.get("_is_success", done))
-        success[told] = np.asarray(final["is_success"], dtype=np.float64)[told]
+        reported = done & np.asarray(final.get("_is_success", done))
+        success[reported] = np.asarray(final["is_success"], dtype=np.float64)[reported]
     return success

@@ -42,7 +42,7 @@ Tuples = TypeVar("Tuples", Rollout, CutShort)
 
 
 @partial(jax.jit, static_argnames="network")
-def bootstrapped(
+def bootstrap_rewards(
     network: ActorCritic, params: Any, rewards: Array, cut_short: CutShort, gamma: Array
 ) -> Array:
     """[T, b] r + γ·V(s') if the episode was truncated at s', else r.

@@ -20,11 +20,11 @@ from procurl.ppo import programs
 from procurl.ppo.collect import Rollout
 from procurl.ppo.episodes import Episodes
 from procurl.ppo.evaluations import positions, snapshots, teacher_scalars
-from procurl.ppo.host.env import HostEnv, Ids, beside
+from procurl.ppo.host.env import HostEnv, Ids, second_env
 from procurl.ppo.host.programs import (
     CutShort,
     HostLanes,
-    bootstrapped,
+    bootstrap_rewards,
     count_episodes,
     deterministic,
     draw_noise,
@@ -43,7 +43,7 @@ from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import StudentState, init_student
 from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import PURPOSE
-from procurl.ppo.runs import MOST_UPDATES_NOTED
+from procurl.ppo.runs import MAX_LOGGED_UPDATES
 from procurl.ppo.student import Played, Student
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.records.evaluation import Evaluation
@@ -117,8 +117,8 @@ class HostRun:
     def __post_init__(self) -> None:
         self._check()
         self._host = HostEnv(self.env, self.pool)
-        self._eval_host = beside(self.env, "eval_env", self.eval_env, self.pool)
-        self._test_host = beside(self.env, "test_env", self.test_env, self.test_pool)
+        self._eval_host = second_env(self.env, "eval_env", self.eval_env, self.pool)
+        self._test_host = second_env(self.env, "test_env", self.test_env, self.test_pool)
         self.n_envs = self._host.n_envs
         if self.ppo.n_steps % self.n_envs:
             raise ValueError(
@@ -169,9 +169,9 @@ class HostRun:
             shown_by = self._eval_host or self._host
             seen = shown_by.first_observations(self.reset_samples, seed)
             self._pool_observations = jnp.asarray(seen)
-        self._host.push(self._drawn_tasks(task_key, 1))
+        self._host.push(self._draw_tasks(task_key, 1))
         self.lanes = HostLanes(*self._host.reset(seed), np.zeros(self.n_envs))
-        kept = min(-(-self.eval_every // self.ppo.n_steps), MOST_UPDATES_NOTED)
+        kept = min(-(-self.eval_every // self.ppo.n_steps), MAX_LOGGED_UPDATES)
         self.picks = PickLog(1, self.ppo.n_steps, kept)
 
     @property
@@ -210,17 +210,17 @@ class HostRun:
                 self._train()
         except NotFiniteError:
             self.stopped_at = self.train_steps
-            self._evaluate_where_due(before)
+            self._evaluate_if_due(before)
             raise
-        self._evaluate_where_due(before)
+        self._evaluate_if_due(before)
 
     def _train(self) -> None:
         """One update; the state stays unchanged if a number is not finite."""
         start = time.perf_counter()
         rollout_key, order_key = jax.random.split(self._key(PURPOSE.train, self.updates - 1))
-        rollout, cut_short = self._collected(rollout_key)
+        rollout, cut_short = self._collect(rollout_key)
         if cut_short.where.any():
-            rewards = bootstrapped(
+            rewards = bootstrap_rewards(
                 self.network, self.params, rollout.rewards, cut_short, self.ppo.gamma
             )
             rollout = rollout._replace(rewards=rewards)
@@ -228,14 +228,14 @@ class HostRun:
             self.student, self.ppo, self.state.student, rollout, self.lanes.observations, order_key
         )
         if not bool(diagnostics.finite()):
-            raise self._stopped("a loss or a gradient")
+            raise self._not_finite("a loss or a gradient")
         self.picks.note(rollout.dones[None], rollout.tasks[None], np.ones(1, dtype=bool))
-        teaching = self._taught(student.params, played)
+        teaching = self._teach(student.params, played)
         self.state = self.state._replace(student=student, teaching=teaching)
         jax.block_until_ready(self.state)  # type: ignore[no-untyped-call]
         self.seconds += time.perf_counter() - start
 
-    def _evaluate_where_due(self, before: int) -> None:
+    def _evaluate_if_due(self, before: int) -> None:
         """Evaluate if a multiple of the interval was passed since step `before`."""
         reached = self.train_steps // self.eval_every
         if self._eval_host is not None and before // self.eval_every < reached:
@@ -301,12 +301,12 @@ class HostRun:
         returns = played.returns.reshape(len(tasks), self.eval_episodes)
         return np.asarray(returns.mean(axis=1))
 
-    def _collected(self, key: Array) -> tuple[Rollout, CutShort]:
+    def _collect(self, key: Array) -> tuple[Rollout, CutShort]:
         """`n_steps` steps of the stochastic policy on the teacher's tasks."""
         steps = self.ppo.n_steps // self.n_envs
         task_key, noise_key, _ = jax.random.split(key, 3)  # as for compiled environments
         # At most one episode ends per step, so this many tasks suffice; unused ones are dropped.
-        self._host.push(self._drawn_tasks(task_key, steps))
+        self._host.push(self._draw_tasks(task_key, steps))
         noise = draw_noise(self.network, noise_key, (steps, self.n_envs))
         act = stochastic(self.network, self.params, np.asarray(noise))
         rows, cuts = [], []
@@ -331,7 +331,7 @@ class HostRun:
             self.lanes = HostLanes(after.observations, after.tasks, unfinished)
         return stacked(rows), stacked(cuts)
 
-    def _taught(self, params: Any, played: Played) -> Teaching:
+    def _teach(self, params: Any, played: Played) -> Teaching:
         """The teacher after an update: episodes counted, and the strategy refreshed if due."""
         teacher, strategy, teaching = self.teacher, self.strategy, self.state.teaching
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
@@ -339,7 +339,7 @@ class HostRun:
         due = bool(is_due(strategy, step, teaching.step, teaching.teacher_steps))
         if due and teacher.plan is not None:
             rollout_key, key = jax.random.split(self._key(PURPOSE.roll_out))
-            episodes = self._rolled_out(params, teacher.plan, rollout_key)
+            episodes = self._roll_out(params, teacher.plan, rollout_key)
         if teacher.counts_episodes or due:
             values = task_values(self.network, params, self._pool_observations)
         if teacher.counts_episodes:
@@ -347,10 +347,10 @@ class HostRun:
         if due:
             teaching = refresh(teacher, strategy, teaching, step, values, key, episodes)
         if not bool(teaching.sound):
-            raise self._stopped("the evidence of a task")
+            raise self._not_finite("the evidence of a task")
         return teaching
 
-    def _rolled_out(self, params: Any, plan: RolloutPlan, key: Array) -> Episodes:
+    def _roll_out(self, params: Any, plan: RolloutPlan, key: Array) -> Episodes:
         """The teacher's rollouts: episodes of the stochastic policy on every task."""
         host = self._eval_host
         assert host is not None
@@ -371,7 +371,7 @@ class HostRun:
             jnp.asarray(played.steps, dtype=jnp.int32),
         )
 
-    def _drawn_tasks(self, key: Array, k: int) -> Ids:
+    def _draw_tasks(self, key: Array, k: int) -> Ids:
         """[b, k] ids drawn from the current distribution."""
         drawn = draw_task_ids(key, self.state.teaching.cumulative, (self.n_envs, k))
         return np.minimum(np.asarray(drawn, dtype=np.int64), len(self.pool) - 1)
@@ -381,7 +381,7 @@ class HostRun:
         seeds = jnp.asarray([self.seed], dtype=jnp.uint32)
         return programs.run_keys(seeds, purpose, self.updates if count is None else count)[0]
 
-    def _stopped(self, what: str) -> NotFiniteError:
+    def _not_finite(self, what: str) -> NotFiniteError:
         return NotFiniteError(
             f"seed {self.seed}: stopped at step {self.train_steps}: {what} is not finite; "
             "the state before it is kept"

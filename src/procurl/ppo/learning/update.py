@@ -124,22 +124,22 @@ def minibatch_step(
 def optimizer(settings: PPOSettings) -> optax.GradientTransformation:
     """Gradients clipped by their norm, then Adam."""
     return optax.chain(
-        shorten(settings.max_grad_norm),
+        clip_by_norm(settings.max_grad_norm),
         optax.adam(settings.learning_rate, eps=ADAM_EPSILON),
     )
 
 
-def shorten(max_norm: Array) -> optax.GradientTransformation:
+def clip_by_norm(max_norm: Array) -> optax.GradientTransformation:
     """Scale the gradient by min(1, max_norm / (norm + 1e-6)), as PyTorch does.
 
     `optax.clip_by_global_norm` omits the small constant.
     """
 
-    def shortened(grads: optax.Updates, params: optax.Params | None = None) -> optax.Updates:
+    def clip(grads: optax.Updates, params: optax.Params | None = None) -> optax.Updates:
         scale = jnp.minimum(1.0, max_norm / (optax.tree.norm(grads) + NORM_EPSILON))
         return jax.tree.map(lambda grad: grad * scale, grads)
 
-    return optax.stateless(shortened)
+    return optax.stateless(clip)
 
 
 def _loss(
@@ -156,7 +156,7 @@ def _loss(
     ratio = jnp.exp(log_ratio)
     clip_range = settings.clip_range
     clipped = jnp.clip(ratio, 1.0 - clip_range, 1.0 + clip_range)
-    advantages = _normalized(minibatch.advantages)
+    advantages = _normalize(minibatch.advantages)
 
     policy_loss = -jnp.mean(jnp.minimum(advantages * ratio, advantages * clipped))
     value_loss = jnp.mean((minibatch.returns - values) ** 2)
@@ -173,6 +173,6 @@ def _loss(
     )
 
 
-def _normalized(advantages: Array) -> Array:
+def _normalize(advantages: Array) -> Array:
     """Scaled to mean 0 and (unbiased) standard deviation 1."""
     return (advantages - jnp.mean(advantages)) / (jnp.std(advantages, ddof=1) + STD_EPSILON)

@@ -38,7 +38,7 @@ def play(model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed:
     env.seed(seed)
     observations: Any = env.reset()
     workers.collect()
-    act = _Acting(model, env, deterministic)
+    act = _Actor(model, env, deterministic)
     ended = np.zeros(workers.n_envs, dtype=np.int64)
     collected: list[list[EpisodeStatistics]] = []
     for step in count(1):
@@ -65,7 +65,7 @@ def _in_order(
     return Outcomes(returns, success, steps)
 
 
-class _Acting:
+class _Actor:
     """A model's policy with its recurrent state and action masks, if it has them."""
 
     def __init__(self, model: Any, env: VecEnv, deterministic: bool) -> None:

@@ -19,11 +19,11 @@ from stable_baselines3.common.vec_env import (
 
 from procurl.sb3.envs.observations import UNCHANGED, channels_order, require_known, wrappers_of
 
-Given = gymnasium.Env[Any, Any] | VecEnv | Callable[[], gymnasium.Env[Any, Any]]
+EnvLike = gymnasium.Env[Any, Any] | VecEnv | Callable[[], gymnasium.Env[Any, Any]]
 COPIES = 16  # environments side by side, if a function makes them
 
 
-def vec_env_of(given: Given, argument: str = "eval_env") -> VecEnv:
+def vec_env_of(given: EnvLike, argument: str = "eval_env") -> VecEnv:
     """A vector environment for evaluations, from what a user passed.
 
     Args:
@@ -43,7 +43,7 @@ def vec_env_of(given: Given, argument: str = "eval_env") -> VecEnv:
     )
 
 
-def built_again(env: VecEnv) -> VecEnv:
+def copy_env(env: VecEnv) -> VecEnv:
     """Copies of the environments in `env`, made by `gymnasium.make`."""
     spec = None
     in_processes = isinstance(env.unwrapped, SubprocVecEnv)
@@ -62,7 +62,7 @@ def built_again(env: VecEnv) -> VecEnv:
     return DummyVecEnv([lambda: gymnasium.make(plain, disable_env_checker=True)] * COPIES)
 
 
-def seen_alike(env: VecEnv, training: VecEnv | None) -> VecEnv:
+def match_wrappers(env: VecEnv, training: VecEnv | None) -> VecEnv:
     """`env` in the vector wrappers of `training`, so that its observations look the same.
 
     A vector environment whose own wrappers already change observations is returned as it is, except
@@ -76,7 +76,7 @@ def seen_alike(env: VecEnv, training: VecEnv | None) -> VecEnv:
         return env
     for wrapper in [] if training is None else wrappers_of(training):
         require_known(wrapper)
-        env = _dressed(env, wrapper)
+        env = _wrap_like(env, wrapper)
     return env
 
 
@@ -116,7 +116,7 @@ _REBUILD = (
 _PASS_ONE = "Pass one: CurriculumCallback(…, eval_env=lambda: TaskEnv(MyEnv(), pool))"
 
 
-def _dressed(env: VecEnv, wrapper: VecEnvWrapper) -> VecEnv:
+def _wrap_like(env: VecEnv, wrapper: VecEnvWrapper) -> VecEnv:
     """`env` in a wrapper like `wrapper`, if that changes observations."""
     if isinstance(wrapper, VecNormalize):
         like = VecNormalize(

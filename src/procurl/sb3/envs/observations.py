@@ -72,7 +72,7 @@ def first_observations(env: VecEnv, tasks: Ids) -> Observations:
     for chunk in np.resize(tasks, (rounds, b)):
         base.set_options([{"task": int(task)} for task in chunk])
         seen.append(base.reset())
-    return rows(joined(seen), slice(len(tasks)))
+    return rows(concatenate(seen), slice(len(tasks)))
 
 
 def require_differences(env: VecEnv, n: int) -> None:
@@ -104,7 +104,7 @@ def rows(observations: Observations, which: slice) -> Observations:
     return observations[which]
 
 
-def joined(parts: Sequence[Any]) -> Observations:
+def concatenate(parts: Sequence[Any]) -> Observations:
     """The observations of several batches, concatenated."""
     if isinstance(parts[0], dict):
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
@@ -127,11 +127,11 @@ def _step_of(wrapper: VecEnvWrapper) -> View:
     if isinstance(wrapper, VecExtractDictObs):
         return lambda observations: observations[wrapper.key]
     if isinstance(wrapper, VecFrameStack):
-        return lambda observations: _stacked(wrapper, observations)
+        return lambda observations: _stack_frames(wrapper, observations)
     return lambda observations: observations
 
 
-def _stacked(wrapper: VecFrameStack, observations: Observations) -> Observations:
+def _stack_frames(wrapper: VecFrameStack, observations: Observations) -> Observations:
     """The observations on an otherwise empty stack, as after a reset."""
     stack = wrapper.stacked_obs
     inside: Any = wrapper.venv.observation_space
