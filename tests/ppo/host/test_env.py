@@ -156,7 +156,7 @@ def test_what_needs_an_environment_of_its_own_says_so():
         ({"reset_samples": 0}, ValueError, "reset_samples must be"),
         ({"eval_every": 0}, ValueError, "eval_every must be"),
         ({"eval_tasks": [6]}, ValueError, "eval_tasks must be ids from 0 to 5"),
-        ({"strategy": "iid"}, TypeError, "strategy must be a Strategy"),
+        ({"strategy": 3}, TypeError, "strategy must be a Strategy, .* or a name"),
         ({"strategy": replace(VAL, beta=-1.0)}, ValueError, "beta must be"),
         ({"ppo": replace(SMALL, batch_size=7)}, ValueError, "batch_size must divide"),
         ({"ppo": None}, TypeError, "ppo must be PPOSettings, as from paper_settings, got None"),
