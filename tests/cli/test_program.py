@@ -222,9 +222,19 @@ def test_a_directory_in_place_of_a_pool_is_told(env, tmp_path, capsys):
     assert f"{tmp_path} is a directory: a pool is read from a CSV file" in capsys.readouterr().err
 
 
-def test_kill_ends_a_command_as_ctrl_c_does(monkeypatch, capsys):
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(cli, "_envs", lambda _: signal.raise_signal(signal.SIGTERM))
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_kill_and_a_closing_terminal_end_a_command_as_ctrl_c_does(number, monkeypatch, capsys):
+    before = signal.getsignal(number)
+    monkeypatch.setattr(cli, "_envs", lambda _: signal.raise_signal(number))
     assert main(["envs"]) == 130
     assert "run the same command to resume" in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.getsignal(number) is before
+
+
+def test_nohup_ignores_a_closing_terminal(monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(cli, "_envs", lambda _: signal.raise_signal(signal.SIGHUP) or 0)
+        assert main(["envs"]) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)

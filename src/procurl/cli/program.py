@@ -16,22 +16,32 @@ from procurl.cli.paper import add_paper_command
 from procurl.cli.training import add_training_commands, integer, require_extra
 from procurl.internals.checks import suggest
 from procurl.internals.settings import flat_settings
+from procurl.internals.streams import safe_streams
 from procurl.strategies import make_strategy, strategy_names
 
 INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+PRINTING = ("export", "envs", "strategies")  # commands that do nothing but print
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    parsed = _parser().parse_args(arguments)
-    parsed.command_line = shlex.join(["procurl", *arguments])
+    with safe_streams() as (out, _):
+        arguments = sys.argv[1:] if arguments is None else arguments
+        parsed = _parser().parse_args(arguments)
+        parsed.command_line = shlex.join(["procurl", *arguments])
+        status = _run(parsed)
+        out.flush()
+        if status == 0 and parsed.command in PRINTING and out.error is not None:
+            status = _report_lost_output(parsed.command, out.error)
+    return status
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    """Run the command and turn its errors into one line and a status."""
     try:
-        with _sigterm_as_interrupt():
+        with _stop_signals_as_interrupt():
             status: int = parsed.run(parsed)
-    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        sys.stderr.close()
-        return 0
     except KeyboardInterrupt:
         print("\nstopped; run the same command to resume", file=sys.stderr)
         return INTERRUPTED
@@ -41,18 +51,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _report_lost_output(command: str, error: OSError) -> int:
+    """The status of a command whose output could not be printed."""
+    if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has read enough
+        return 0
+    reason = error.strerror or error
+    print(f"procurl {command}: cannot write to standard output: {reason}", file=sys.stderr)
+    return 2
+
+
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Treat SIGTERM, sent by `kill` or at shutdown, like Ctrl-C."""
+def _stop_signals_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM, sent by `kill`, and SIGHUP, sent by a closing terminal, like Ctrl-C.
+
+    A signal that is ignored, as `nohup` does with SIGHUP, stays ignored.
+    """
     # Only the main thread receives signals.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _remedy(error: Exception) -> str:

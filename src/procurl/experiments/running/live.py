@@ -4,10 +4,11 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TextIO, cast
 
 from procurl.experiments.batches import RunBatch
 from procurl.experiments.running.batch import Progress
+from procurl.internals.streams import SafeStream, safe
 from procurl.records.experiment import Experiment
 
 Listener = Callable[[Progress], None]  # receives the progress of batches
@@ -116,13 +117,14 @@ def live(
 ) -> Iterator[Listener]:
     """Show a bar per contender on a terminal, and elsewhere a line at every tenth of the way."""
     sweep = SweepProgress(experiment.steps, batches, finished)
-    view = _bars if sys.stderr.isatty() else _lines
-    with view(sweep) as show:
+    stream = safe(sys.stderr)  # whether anyone reads must not decide about training
+    view = _bars if stream.isatty() else _lines
+    with view(sweep, stream) as show:
         yield show
 
 
 @contextmanager
-def _bars(sweep: SweepProgress) -> Iterator[Listener]:
+def _bars(sweep: SweepProgress, stream: SafeStream) -> Iterator[Listener]:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bars
@@ -133,7 +135,7 @@ def _bars(sweep: SweepProgress) -> Iterator[Listener]:
         TextColumn("{task.percentage:>3.0f}%"),
         TextColumn("{task.fields[words]}", markup=False),
     )
-    with Bars(*columns, console=Console(stderr=True)) as view:
+    with Bars(*columns, console=Console(file=cast(TextIO, stream))) as view:
         tasks = {}
         for label in sweep.labels:
             now = sweep.contender(label)
@@ -155,19 +157,19 @@ def _bars(sweep: SweepProgress) -> Iterator[Listener]:
 
 
 @contextmanager
-def _lines(sweep: SweepProgress) -> Iterator[Listener]:
+def _lines(sweep: SweepProgress, stream: SafeStream) -> Iterator[Listener]:
     tenths = {label: _tenth(sweep.contender(label)) for label in sweep.labels}
 
     def show(progress: Progress) -> None:
         sweep.update(progress)
         if progress.message:
-            print(progress.message, file=sys.stderr, flush=True)
+            print(progress.message, file=stream, flush=True)
         now = sweep.contender(progress.batch.contender.label)
         if _tenth(now) > tenths[now.label]:
             tenths[now.label] = _tenth(now)
             share = f"{10 * _tenth(now)}%"
             line = f"{now.label}: {share}  {now.summary}  {_left(sweep)}"
-            print(line.rstrip(), file=sys.stderr, flush=True)
+            print(line.rstrip(), file=stream, flush=True)
 
     yield show
 

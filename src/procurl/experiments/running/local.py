@@ -21,6 +21,8 @@ from procurl.internals.files import write_bytes
 from procurl.internals.hardware import cores
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+# The terminal sends these to all processes of a command; the driver alone decides what to do.
+GROUP_SIGNALS = (signal.SIGINT, signal.SIGHUP)
 STOPPED = 128 + signal.SIGTERM  # exit status of a process that stopped on request
 STOP_SECONDS = 10.0  # given to a process to write its last checkpoint
 EXIT_SECONDS = 5.0  # between the end of a process's messages and its exit
@@ -69,13 +71,18 @@ class LocalBackend:
     def __init__(self, count: int, device: str, preload: str) -> None:
         self.device = device
         context = multiprocessing.get_context("spawn")
-        self._all = []
-        for _ in range(count):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, count, device, preload))
-            process.start()
-            theirs.close()
-            self._all.append(WorkerProcess(process, ours))
+        self._all: list[WorkerProcess] = []
+        # Processes inherit the blocked signals, so that none arrives before they ignore them.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
+        try:
+            for _ in range(count):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_serve, args=(theirs, count, device, preload))
+                process.start()
+                theirs.close()
+                self._all.append(WorkerProcess(process, ours))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __enter__(self) -> Self:
         return self
@@ -195,7 +202,9 @@ def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
         nonlocal stopped
         stopped = True
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the driver decides
+    for number in GROUP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, GROUP_SIGNALS)
     if device == "gpu" and count > 1:  # the first would reserve most of its memory
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     prepare_process(one_thread=device == "cpu", threads=cores() // count)

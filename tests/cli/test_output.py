@@ -1,0 +1,75 @@
+"""Commands whose output is closed, broken or limited to ASCII, in processes of their own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from procurl.records.store import read_store
+from tests.experiments.stores import filled
+
+COMPARE = ("compare", "pointmass-s", "--strategies", "iid", "--seeds", "2", "--steps", "2048")
+
+
+def procurl(*arguments, shell='"$@"', **variables):
+    """A finished command; `shell` says what happens to its streams."""
+    command = [sys.executable, "-m", "procurl.cli", *map(str, arguments)]
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", shell, "bash", *command],
+        capture_output=True,
+        text=True,
+        env=os.environ | variables,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize(
+    ("shell", "status", "error"),
+    [
+        ('"$@" | head -1', 0, ""),
+        ('"$@" | true', 0, ""),
+        ('"$@" 2>&-', 0, ""),
+        ('"$@" >&-', 2, "procurl export: cannot write to standard output: it is closed\n"),
+        ('"$@" >/dev/full', 2, "cannot write to standard output: No space left on device\n"),
+        ('"$@" >&- 2>&-', 2, ""),
+    ],
+)
+def test_an_export_that_cannot_be_printed_has_the_right_status(tmp_path, shell, status, error):
+    filled(tmp_path)
+    done = procurl("export", tmp_path, shell=shell)
+    assert done.returncode == status
+    assert done.stderr.endswith(error)
+    assert done.stderr.count("\n") == bool(error)
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        '"$@" 2>&1 | head -1',  # the reader leaves at the first line of progress
+        '"$@" 2>/dev/full >/dev/full',
+        '"$@" <&- >&- 2>&-',
+    ],
+)
+def test_training_does_not_depend_on_who_reads(tmp_path, shell):
+    done = procurl(*COMPARE, "--out", tmp_path, shell=shell)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert (tmp_path / "report.html").exists()
+    with read_store(tmp_path) as store:
+        assert len(store.finished()) == 2
+
+
+def test_ascii_gets_plain_signs(tmp_path):
+    done = procurl(*COMPARE, "--out", tmp_path, PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert done.returncode == 0, done.stderr
+    assert "+/-" in done.stdout
+    assert done.stdout.isascii()
+    assert "±" in (tmp_path / "table.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", ["envs", "strategies"])
+def test_lists_are_printed_in_ascii(command):
+    done = procurl(command, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert done.stdout.isascii()
