@@ -99,7 +99,7 @@ def safe_streams() -> Iterator[tuple[SafeStream, SafeStream]]:
     _fill_closed()
     before = sys.stdout, sys.stderr
     out, err = safe(sys.stdout), safe(sys.stderr)
-    sys.stdout, sys.stderr = out, err  # type: ignore[assignment]
+    sys.stdout, sys.stderr = out, err
     try:
         yield out, err
     finally:
