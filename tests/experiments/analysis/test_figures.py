@@ -1,5 +1,10 @@
 """Figures are written as PNG and SVG and say what they show."""
 
+import resource
+from contextlib import contextmanager
+from dataclasses import replace
+from html import escape
+
 import numpy as np
 import pytest
 
@@ -22,7 +27,9 @@ from procurl.experiments.analysis.figures import (
 )
 from procurl.experiments.analysis.statistics import Interval
 from procurl.experiments.analysis.trends import features_of, trends
+from procurl.records.results import RunId
 from procurl.strategies import strategy_names
+from procurl.tasks.pool import TaskPool
 from tests.experiments.synthetic import synthetic_results
 
 
@@ -111,3 +118,55 @@ def test_pools(tmp_path):
     pools = {"uniform": make_pool("pointmass-s"), "harder": make_pool("pointmass-s", "hard")}
     draw_pools(pools, tmp_path / "pools")
     assert "harder: 100 tasks" in written(tmp_path / "pools")
+
+
+HOSTILE_NAMES = ("$\\bad$", "$x$", "_a", "100%", "<b>&")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_names_are_drawn_as_they_are(tmp_path, name):
+    results = synthetic_results(("iid", "easy"), seeds=1, steps=50_000)
+    pool = TaskPool(results.pool.contexts, names=[name, "gate_width", "friction"])
+    labels = {"iid": name, "easy": f"{name} b"}
+    runs = {run: RunId(labels[run.strategy], run.setting, run.seed) for run in results.runs}
+    found = {runs[run]: evaluations for run, evaluations in results.evaluations.items()}
+    detail = {runs[run]: results.detail(run) for run in results.runs}
+    results = replace(
+        results,
+        pool=pool,
+        runs=list(found),
+        evaluations=found,
+        detail=detail.__getitem__,
+    )
+    draw_curves(learning_curves(results), tmp_path / "curves", name)
+    draw_curriculum(trends(results), features_of(pool), tmp_path / "curriculum")
+    draw_pools({name: pool}, tmp_path / "pools")
+    pair = Pair(name, Interval(0.6, 0.05, 100), Interval(0.7, 0.2, 20))
+    draw_intervals({name: [pair]}, tmp_path / "intervals", name)
+    draw_ablation({name: [(1.0, pair)]}, tmp_path / "ablation", name)
+    shown = f">{escape(name, quote=False)}<"
+    expected = {"curves": 2, "curriculum": 2, "pools": 1, "intervals": 3, "ablation": 2}
+    for figure, times in expected.items():
+        assert written(tmp_path / figure).count(shown) == times, figure
+
+
+@contextmanager
+def file_size_limit(size):
+    """Let no file of this process grow past `size` bytes, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_the_old_figure_and_names_the_file(tmp_path, results):
+    curves = learning_curves(results)
+    draw_curves(curves, tmp_path / "curves", "before")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with file_size_limit(10_000), pytest.raises(OSError, match=r"curves\.png") as raised:
+        draw_curves(curves, tmp_path / "curves", "after")
+    assert raised.value.filename == str(tmp_path / "curves.png")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

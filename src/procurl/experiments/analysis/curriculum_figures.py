@@ -1,5 +1,6 @@
 """Figures of curricula and pools: what was played along training, and what there was to play."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.registry import make_host_env
-from procurl.experiments.analysis.figures import COLORS, label_steps, line_styles, new_figure
+from procurl.experiments.analysis.figures import (
+    COLORS,
+    add_legend,
+    label_steps,
+    legend_label,
+    line_styles,
+    new_figure,
+)
 from procurl.experiments.analysis.labels import step_label
 from procurl.experiments.analysis.statistics import Floats, smooth
 from procurl.experiments.analysis.trends import Features, Trend, mean_trend, typical_task
@@ -42,8 +50,7 @@ def draw_curriculum(
         axes = parts[0][0].subplots(1, len(shown), squeeze=False)[0]
         labels = list(dict.fromkeys(trend.label for trend in found))
         _draw_features(axes, found, features, labels, shown)
-        handles, names = axes[0].get_legend_handles_labels()
-        parts[0][0].legend(handles, names, loc="outside upper center", ncols=len(names))
+        add_legend(parts[0][0], axes[0], loc="outside upper center", ncols=len(labels))
         if pictures:
             _draw_pictures(parts[1][0], pictures)
 
@@ -124,7 +131,8 @@ def _draw_features(
         color, dash = lines[label]
         for axis, j in zip(axes, shown, strict=True):
             line, width = mean[:, j], error[:, j]
-            axis.plot(steps, line, color=color, linestyle=dash, linewidth=1.4, label=label)
+            name = legend_label(label)
+            axis.plot(steps, line, color=color, linestyle=dash, linewidth=1.4, label=name)
             axis.fill_between(steps, line - width, line + width, color=color, alpha=0.18, lw=0)
     for axis, j in zip(axes, shown, strict=True):
         axis.set(title=_words(features.names[j]), xlabel="training steps")
@@ -152,4 +160,5 @@ def _height_of(pictures: Mapping[str, Picture], wide: float) -> float:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    """`gate_width` as two words; other underscores are part of the name."""
+    return re.sub(r"(?<=[^\W_])_(?=[^\W_])", " ", name)

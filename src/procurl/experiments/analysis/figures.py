@@ -6,6 +6,7 @@ color-blind can tell apart, and dashes tell them apart in gray.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from procurl.experiments.analysis.statistics import (
     smooth,
     standard_error,
 )
+from procurl.internals.files import write_bytes
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, OLIVE = "#E69F00", "#56B4E9", "#000000", "#8C8C36"
@@ -72,7 +74,11 @@ STYLE: dict[Any, Any] = {
     "legend.handlelength": 2.4,
     "svg.fonttype": "none",
     "svg.hashsalt": "procurl",
+    # Names of users are text: a `$` in them starts no formula.
+    "text.parse_math": False,
+    "text.usetex": False,
 }
+LEGEND_MARK = "\u200b"  # Matplotlib leaves out labels that start with an underscore
 
 
 def line_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
@@ -121,9 +127,16 @@ def new_figure(
         axes = figure.subplots(rows, columns, squeeze=False, **options) if rows else None
         yield figure, axes
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path.with_suffix(".png"), dpi=DPI, pil_kwargs={"optimize": True})
+        _write_figure(figure, path, "png", dpi=DPI, pil_kwargs={"optimize": True})
         figure.set_layout_engine("none")  # the layout stays: computing it is half of the work
-        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": "procurl"})
+        _write_figure(figure, path, "svg", metadata={"Date": None, "Creator": "procurl"})
+
+
+def _write_figure(figure: Any, path: Path, kind: str, **options: Any) -> None:
+    """Write a whole file or none; a full disk leaves the figure that was there before."""
+    content = BytesIO()
+    figure.savefig(content, format=kind, **options)
+    write_bytes(path.with_suffix(f".{kind}"), content.getvalue())
 
 
 def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "train") -> None:
@@ -138,7 +151,7 @@ def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "
     with new_figure(path, (6.4, 3.6)) as (figure, axes):
         plot_curves(axes[0][0], curves, x)
         axes[0][0].set_title(title)
-        _legend(figure, axes[0][0])
+        add_legend(figure, axes[0][0], loc="outside right upper")
 
 
 def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
@@ -151,7 +164,9 @@ def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
         color, dash = lines[curve.label]
         at = curve_axis(curve, x)
         mean, error = mean_curve(curve)
-        axis.plot(at, mean, color=color, linestyle=dash, linewidth=1.5, label=curve.label)
+        axis.plot(
+            at, mean, color=color, linestyle=dash, linewidth=1.5, label=legend_label(curve.label)
+        )
         axis.fill_between(at, mean - error, mean + error, color=color, alpha=0.18, lw=0)
         ends.append(float(at[-1]))
     if x != "train" and max(ends) > 5 * min(ends) > 0:
@@ -161,6 +176,24 @@ def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
     else:
         label_steps(axis)
     axis.set(xlabel=AXES[x], ylabel="mean return over the pool")
+
+
+def legend_label(name: str) -> str:
+    """The label of a line that `add_legend` shows as `name`, whatever `name` starts with."""
+    return LEGEND_MARK + name
+
+
+def add_legend(owner: Any, axis: Any, **options: Any) -> None:
+    """Add a legend of the lines on `axis`, whose labels are from `legend_label`.
+
+    Args:
+        owner: the figure or part of it that shows the legend.
+        axis: whose lines it names.
+        options: for `Figure.legend`.
+    """
+    handles, labels = axis.get_legend_handles_labels()
+    for text in owner.legend(handles, labels, **options).get_texts():
+        text.set_text(text.get_text().removeprefix(LEGEND_MARK))
 
 
 def label_steps(axis: Any) -> None:
@@ -284,11 +317,6 @@ def _ours_and_theirs(figure: Any, axis: Any) -> None:
     figure.legend(
         handles, ["ours", "the paper"], loc="outside lower center", ncols=2, handlelength=1
     )
-
-
-def _legend(figure: Any, axis: Any) -> None:
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper")
 
 
 def _last_mean(curve: Curve) -> float:

@@ -11,6 +11,8 @@ from procurl.experiments.analysis.figures import (
     GREEN,
     ORANGE,
     PURPLE,
+    add_legend,
+    legend_label,
     line_styles,
     new_figure,
 )
@@ -40,8 +42,7 @@ def draw_improvement(path: Path, learners: Mapping[str, Learner] = THEOREMS) -> 
                 _draw_improvement(axis, learner, p_star, color)
             axis.set(title=title, xlabel="probability of success p", xlim=(0, 1), ylim=(0, None))
         axes[0][0].set_ylabel("expected improvement C")
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right upper")
+        add_legend(figure, axes[0][0], loc="outside right upper")
 
 
 def draw_learning(path: Path, comparisons: Sequence[Comparison]) -> None:
@@ -60,15 +61,15 @@ def draw_learning(path: Path, comparisons: Sequence[Comparison]) -> None:
             axis.set_ylabel(f"{learner}\nmean p")
         for axis in axes[-1]:
             axis.set_xlabel("episodes")
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        strategies = len(comparisons[0].training)
+        add_legend(figure, axes[0][0], loc="outside lower center", ncols=strategies)
 
 
 def _draw_improvement(axis: Any, learner: Learner, p_star: float, color: str) -> None:
     """Draw one curve: the closed form as a line, enumeration as dots, the best p as a diamond."""
     p = np.linspace(0.0, p_star, 401)
     curve = learner.closed_form(p, p_star)
-    axis.plot(p, curve, color=color, label=f"p* = {p_star:g}")
+    axis.plot(p, curve, color=color, label=legend_label(f"p* = {p_star:g}"))
     some = np.arange(0.05, p_star - 0.01, 0.1)
     exact = learner.expected_improvement(
         learner.knowledge(some, p_star), np.full(len(some), p_star)
@@ -86,7 +87,8 @@ def _draw_learning(axis: Any, comparison: Comparison) -> None:
         episodes = np.arange(points)
         mean = training.performance.mean(axis=0)
         error = training.performance.std(axis=0, ddof=min(1, runs - 1)) / np.sqrt(runs)
-        axis.plot(episodes, mean, color=color, linestyle=dash, linewidth=1.4, label=strategy)
+        label = legend_label(strategy)
+        axis.plot(episodes, mean, color=color, linestyle=dash, linewidth=1.4, label=label)
         axis.fill_between(episodes, mean - error, mean + error, color=color, alpha=0.2, lw=0)
         best = float(training.best.mean())
     axis.axhline(best, color="#999999", linewidth=0.8)
