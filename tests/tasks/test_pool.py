@@ -63,7 +63,9 @@ def test_a_table_gives_contexts_and_their_names():
     assert pool.names == ("x", "y")
     assert TaskPool(Table([[1, 2]], ["x", "y"]), names=["a", "b"]).names == ("a", "b")
     assert TaskPool(Table([[1, 2]], [0, 1])).names == ("context_0", "context_1")
-    with pytest.raises(ValueError, match="every column of a table must hold numbers: .*'maze'"):
+    with pytest.raises(
+        ValueError, match="every column of a data frame must hold numbers: .*'maze'"
+    ):
         TaskPool(Table([[1, "maze"]], ["x", "level"]))
 
 
@@ -120,7 +122,7 @@ def test_what_is_no_sequence_is_refused():
         TaskPool("maze")
     with pytest.raises(TypeError, match="got int"):
         TaskPool(5)
-    with pytest.raises(TypeError, match="seeds must be integers, or how many of them, got 2.5"):
+    with pytest.raises(TypeError, match="seeds must be integers, or their number, got 2.5"):
         TaskPool.from_seeds(2.5)
     with pytest.raises(TypeError, match="features must be a dictionary of columns .* got list"):
         TaskPool([[0.0]], features=[[1.0]])
@@ -222,9 +224,9 @@ def test_csv_files_from_the_wild_load(tmp_path, text):
         ("\n\n", "the file is empty"),
         ("x,y\n", "row 1: there is no task below the header row"),
         ("1,2\n3,4\n", "row 1, column 1: a header row with column names is needed, found '1'"),
-        ("x,\n1,2\n", "row 1, column 2: the header names no column here"),
-        ("x,x\n1,2\n", "row 1, column 2: the name 'x' stands twice"),
-        ("id,ID,x\n1,2,3\n", "row 1, column 2: the name 'ID' stands twice"),
+        ("x,\n1,2\n", "row 1, column 2: the column name is empty"),
+        ("x,x\n1,2\n", "row 1, column 2: the name 'x' is twice in the header"),
+        ("id,ID,x\n1,2,3\n", "row 1, column 2: the name 'ID' is twice in the header"),
         ("x,y\n1,2\n3\n", "row 3, column 'y': the header names 2 columns, this row has 1"),
         ("x,y\n1,2,3\n", "row 2, column 3: the header names 2 columns, this row has 3"),
         ("x,y\n1,2\n\n3,up\n", "row 4, column 'y': 'up' is not a number"),
@@ -233,7 +235,7 @@ def test_csv_files_from_the_wild_load(tmp_path, text):
         ("x,y\n-inf,1\n", "row 2, column 'x': '-inf' is not finite"),
         ("x,y\n1e999,1\n", "row 2, column 'x': '1e999' is not finite"),
         ("x,y\n1_0,1\n", "row 2, column 'x': '1_0' is not a number"),
-        ("id,x\na,1\nb,2\na,3\n", "row 4, column 'id': id 'a' is already that of row 2"),
+        ("id,x\na,1\nb,2\na,3\n", "row 4, column 'id': id 'a' is already used in row 2"),
         ("id,x\n,1\n", "row 2, column 'id': the id is empty"),
         ("id\n1\n", "row 1: there is no context column"),
         ("id,feature:f\n1,2\n", "row 1: there is no context column"),

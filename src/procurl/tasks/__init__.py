@@ -1,1 +1,1 @@
-"""The tasks to choose from: pools, their CSV form, and which tasks are neighbors."""
+"""Pools of tasks, their CSV files, and neighboring tasks."""

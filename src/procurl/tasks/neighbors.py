@@ -1,4 +1,4 @@
-"""A sparse kernel over contexts: how much each task tells about its nearest neighbors."""
+"""A sparse kernel over contexts: how much evidence a task shares with its nearest neighbors."""
 
 from typing import NamedTuple
 
@@ -15,14 +15,14 @@ class Neighbors(NamedTuple):
 
 
 def nearest_neighbors(contexts: Array, k: int, bandwidth: float) -> Neighbors:
-    """A Gaussian kernel kept to the `k` nearest tasks, so that cost stays linear in the pool.
+    """A Gaussian kernel over the `k` nearest tasks, so that its cost is linear in the pool.
 
-    Distances are taken after each context column is scaled to [0, 1] over the pool; a constant
-    column counts for nothing.
+    For distances, each context column is scaled to [0, 1] over the pool; constant columns are
+    ignored.
 
     Args:
         contexts: [n, d].
-        k: tasks to keep per row; a smaller pool keeps all of its tasks.
+        k: neighbors per task, itself included; at most the size of the pool.
         bandwidth: h, in scaled contexts.
     """
     from scipy.spatial import cKDTree

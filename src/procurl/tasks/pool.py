@@ -1,4 +1,4 @@
-"""A fixed pool of tasks: contexts, seeds or any objects, with feature columns for plots."""
+"""`TaskPool`: contexts, seeds or any objects as tasks, with features for plots."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ class TaskPool:
     """The n tasks that a curriculum chooses from. A task's id is its position, 0 to n − 1.
 
     A pool holds numeric contexts (an array `[n, d]` with column names), seeds (see `from_seeds`)
-    or opaque tasks of any type. It never changes after it was made.
+    or opaque tasks of any type. It never changes after construction.
 
     >>> pool = TaskPool([[0.5, 1.0], [2.0, 0.1]], names=["length", "mass"])
     >>> len(pool), pool.names, pool[1].tolist()
@@ -32,12 +32,12 @@ class TaskPool:
     {'level': 'maze'}
 
     Args:
-        tasks: contexts `[n, d]` as rows, an array or a table, or a sequence of objects, each a
-            task.
-        names: one name per context column; those of a table, or `context_0`, `context_1`, … by
-            default.
-        features: named columns `[n]` that describe the tasks in plots and tables.
-        labels: one unique label per task, such as the ids of the file that they came from.
+        tasks: contexts `[n, d]` as rows, an array or a data frame, or a sequence of objects, one
+            per task.
+        names: one name per context column; by default those of a data frame, or `context_0`,
+            `context_1`, …
+        features: named columns `[n]` for plots and tables.
+        labels: one unique label per task, such as the ids in a file.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TaskPool:
         labels: Sequence[str] | None = None,
     ) -> None:
         self.contexts: Matrix | None = contexts  # [n, d], None for seeds and opaque tasks
-        self.seeds: Seeds | None = None  # [n], None unless made by `from_seeds`
+        self.seeds: Seeds | None = None  # [n], None unless from `from_seeds`
         self._objects = objects
         self._n = len(contexts) if contexts is not None else len(objects or ())
         if self._n == 0:
@@ -80,9 +80,9 @@ class TaskPool:
         features: Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
     ) -> Self:
-        """A pool of opaque tasks, even where they look like rows of numbers.
+        """A pool of opaque tasks, even if they are rows of numbers.
 
-        Contexts say which tasks are near each other; take this where the numbers do not.
+        Contexts tell which tasks are neighbors. Use this method if the numbers do not.
         """
         pool = cls.__new__(cls)
         pool._fill(None, tuple(tasks), features=features, labels=labels)
@@ -92,17 +92,17 @@ class TaskPool:
     def from_seeds(
         cls, seeds: int | Iterable[int], *, features: Mapping[str, Any] | None = None
     ) -> Self:
-        """A pool of seeds for environments whose levels are drawn in `reset(seed=…)`.
+        """A pool of seeds, for environments that generate their task in `reset(seed=…)`.
 
         Args:
-            seeds: the seeds, or a number of them, which stands for 0, 1, 2, …
+            seeds: the seeds, or their number n for 0, 1, …, n − 1.
             features: as in the constructor.
         """
         if isinstance(seeds, int | np.integer):
             require_whole("seeds", seeds, at_least=1)
             seeds = range(int(seeds))
         if not isinstance(seeds, Iterable):
-            raise TypeError(f"seeds must be integers, or how many of them, got {seeds!r}")
+            raise TypeError(f"seeds must be integers, or their number, got {seeds!r}")
         listed = list(seeds)
         for seed in listed:
             require_whole("every seed", seed, at_least=0)
@@ -118,16 +118,16 @@ class TaskPool:
     def from_csv(cls, path: str | PathLike[str]) -> Self:
         """Read contexts from a CSV file with a header row.
 
-        A column named `id` (in any case) gives the tasks' labels; columns named `feature:…` are
-        features; every other column is a context and must hold finite numbers. A malformed file
-        raises ValueError with file, row and column, and nothing is loaded.
+        A column named `id` (in upper or lower case) holds the labels, and columns named `feature:…`
+        hold features. Every other column is a context and must hold finite numbers. A malformed
+        file raises a ValueError with file, row and column.
         """
         require_file(path)
         table = read_table(path)
         return cls(table.contexts, names=table.names, features=table.features, labels=table.labels)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write labels, contexts and features so that `from_csv` reads the same pool back."""
+        """Write labels, contexts and features to a file that `from_csv` reads back."""
         if self.contexts is None:
             raise ValueError(
                 f"{path}: only a pool of contexts can be written as CSV, this one holds "
@@ -161,7 +161,7 @@ class TaskPool:
         return f"TaskPool({self._n} {'seeds' if self.seeds is not None else 'opaque tasks'})"
 
     def subset(self, tasks: Sequence[int] | NDArray[np.integer]) -> Self:
-        """A new pool of the named tasks, in that order."""
+        """A new pool of the tasks with the given ids, in that order."""
         chosen = np.asarray(tasks)
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:
             raise ValueError(f"tasks must be a non-empty list of task ids, got {tasks!r}")
@@ -193,9 +193,9 @@ class TaskPool:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the tasks, by which saved state recognizes its pool.
+        """A hash of the tasks, with which saved state recognizes its pool.
 
-        Opaque tasks that JSON cannot express count by their number alone.
+        Of opaque tasks that JSON cannot express, only the number is hashed.
         """
         digest = hashlib.sha256()
         if self.contexts is not None:
@@ -212,7 +212,7 @@ class TaskPool:
 
 
 def require_file(path: str | PathLike[str]) -> None:
-    """Raise where a pool is to be read from a directory; a file that is missing says so itself."""
+    """Raise if `path` is a directory; opening a missing file raises an error of its own."""
     if Path(path).is_dir():
         raise ValueError(f"{path} is a directory: a pool is read from a CSV file")
 
@@ -224,7 +224,7 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_contexts(tasks: Any) -> Matrix | None:
-    """`tasks` as a finite matrix, or None where they are opaque."""
+    """`tasks` as a finite matrix, or None if they are opaque."""
     if isinstance(tasks, str | bytes | Mapping) or not hasattr(tasks, "__len__"):
         raise TypeError(
             f"tasks must be contexts [n, d] or a sequence of tasks, got {type(tasks).__name__}"
@@ -233,7 +233,7 @@ def _as_contexts(tasks: Any) -> Matrix | None:
         try:
             array = np.asarray(tasks, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"every column of a table must hold numbers: {error}") from error
+            raise ValueError(f"every column of a data frame must hold numbers: {error}") from error
     elif hasattr(tasks, "__array__"):
         array = np.asarray(tasks)
     elif len(tasks) and all(
@@ -241,7 +241,7 @@ def _as_contexts(tasks: Any) -> Matrix | None:
     ):
         try:
             array = np.asarray(tasks)
-        except ValueError:  # rows of different lengths: sequences that are tasks in their own right
+        except ValueError:  # rows of different lengths are opaque tasks
             return None
     else:
         return None
@@ -264,12 +264,12 @@ def _as_contexts(tasks: Any) -> Matrix | None:
 
 
 def _is_table(tasks: Any) -> bool:
-    """Whether `tasks` is a data frame, as of pandas or polars."""
+    """Whether `tasks` is a data frame, such as of pandas or polars."""
     return hasattr(tasks, "__array__") and hasattr(tasks, "columns")
 
 
 def _column_names(table: Any) -> list[str] | None:
-    """The names of a table's columns, None where one of them is no text."""
+    """The column names of a data frame, None if one of them is not a string."""
     names = list(table.columns)
     return names if all(isinstance(name, str) for name in names) else None
 

@@ -1,4 +1,4 @@
-"""The CSV form of a pool: a header row, an optional id column, numeric columns."""
+"""Pools as CSV files: a header row, an optional id column, numeric columns."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ FEATURE_PREFIX = "feature:"
 
 
 class Table(NamedTuple):
-    """What a pool file holds."""
+    """The contents of a pool file."""
 
     labels: list[str] | None
     names: list[str]  # d context columns
@@ -24,7 +24,7 @@ class Table(NamedTuple):
 
 
 def read_table(path: str | PathLike[str]) -> Table:
-    """Read and check a whole file; rows are counted as an editor counts lines, the header is 1."""
+    """Read and check a whole file; errors count rows as an editor counts lines."""
     rows = _rows(path)
     if not rows:
         raise ValueError(
@@ -54,7 +54,7 @@ def read_table(path: str | PathLike[str]) -> Table:
                 raise ValueError(f"{where}: the id is empty")
             if label in first_seen:
                 raise ValueError(
-                    f"{where}: id {label!r} is already that of row {first_seen[label]}"
+                    f"{where}: id {label!r} is already used in row {first_seen[label]}"
                 )
             first_seen[label] = row
         for k, j in enumerate(numeric):
@@ -81,9 +81,9 @@ def write_table(
     labels: Sequence[str],
     columns: Mapping[str, NDArray[np.float64]],
 ) -> None:
-    """Write an id column and numeric columns with every digit that is needed to read them back.
+    """Write an id column and numeric columns with all digits needed to read them back exactly.
 
-    Raises before anything is written where a name or label would not come back as it is.
+    Raises before writing anything if a name or label could not be read back.
     """
     for name in columns:
         plain = name.removeprefix(FEATURE_PREFIX)
@@ -103,7 +103,7 @@ def write_table(
 
 
 def _rows(path: str | PathLike[str]) -> list[tuple[int, list[str]]]:
-    """(row number, stripped cells) of every row that is not blank."""
+    """(row number, stripped cells) of every non-blank row."""
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -112,7 +112,7 @@ def _rows(path: str | PathLike[str]) -> list[tuple[int, list[str]]]:
     rows = []
     try:
         for cells in reader:
-            # A whole line in one pair of quotes, as some writers put around their header.
+            # Some programs put the whole header line in one pair of quotes.
             split = cells[0].split(",") if len(cells) == 1 else cells
             stripped = [cell.strip() for cell in split]
             if any(stripped):
@@ -126,11 +126,11 @@ def _check_header(path: str | PathLike[str], row: int, header: list[str]) -> Non
     for j, name in enumerate(header):
         where = f"{path}, row {row}, column {j + 1}"
         if not name:
-            raise ValueError(f"{where}: the header names no column here")
+            raise ValueError(f"{where}: the column name is empty")
         if _is_number(name):
             raise ValueError(f"{where}: a header row with column names is needed, found {name!r}")
         if name in header[:j] or (name.lower() == "id" and "id" in map(str.lower, header[:j])):
-            raise ValueError(f"{where}: the name {name!r} stands twice in the header")
+            raise ValueError(f"{where}: the name {name!r} is twice in the header")
 
 
 def _number(path: str | PathLike[str], row: int, column: str, cell: str) -> float:

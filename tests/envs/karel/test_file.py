@@ -55,12 +55,12 @@ def test_a_pool_without_stored_solutions_is_written_with_them(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a header row and at least one task are needed"),
-        (f"{HEADER}\n\n", "a header row and at least one task are needed"),
+        ("", "must have a header row and at least one task"),
+        (f"{HEADER}\n\n", "must have a header row and at least one task"),
         ("0,0,0,0,0,0,0\n", "row 1, column 1: '0' is not a column of a Karel pool"),
         (f"{HEADER},gate\n", "row 1, column 8: 'gate' is not a column"),
-        (f"{HEADER},cell\n", "row 1, column 2: the name 'cell' stands twice"),
-        (f"{HEADER[6:]}\n", "row 1, column 'walls': the header does not name it"),
+        (f"{HEADER},cell\n", "row 1, column 2: the name 'cell' is twice in the header"),
+        (f"{HEADER[6:]}\n", "row 1, column 'walls': this column is missing in the header"),
         (f"{HEADER}\n0,0,0,0,0,0\n", "row 2: the header names 7 columns, this row has 6"),
         (f"{HEADER}\n0,0,0,0,0,0,0\n0,x,0,0,0,0,0\n", "row 3, column 'cell': 'x' is not an int"),
         (f"{HEADER}\n0,,0,0,0,0,0\n", "row 2, column 'cell': '' is not an integer"),
@@ -73,11 +73,11 @@ def test_a_pool_without_stored_solutions_is_written_with_them(tmp_path):
         (f"{HEADER}\n1,1,0,1,1,0,0\n", "row 2, column 'markers': has markers on walls"),
         (f"{HEADER}\n18,0,0,0,2,0,0\n", "row 2, column 'goal_cell': is cut off .* no solution"),
         (f"{HEADER}\n18,0,0,0,0,0,4\n", "row 2, column 'goal_markers': .* no solution"),
-        (f"{HEADER}\n0,0,0,0,1,0,0\n0,0,0,0,1,0,0\n", "row 3: this task already stands in row 2"),
+        (f"{HEADER}\n0,0,0,0,1,0,0\n0,0,0,0,1,0,0\n", "row 3: this task is already in row 2"),
         (f"id,{HEADER}\n,0,0,0,0,0,0,0\n", "row 2, column 'id': the id is empty"),
         (
             f"id,{HEADER}\na,0,0,0,0,0,0,0\na,0,0,0,0,1,0,0\n",
-            "row 3, column 'id': id 'a' is already that of row 2",
+            "row 3, column 'id': id 'a' is already used in row 2",
         ),
         (
             f"{HEADER},solution\n0,0,0,0,0,0,0,\n",

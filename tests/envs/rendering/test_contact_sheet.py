@@ -60,7 +60,10 @@ def test_a_sheet_is_written_as_png(tmp_path):
         ({"pictures": []}, "pictures is empty"),
         ({"pictures": [np.zeros((4, 4, 3))]}, r"pictures\[0\] must be uint8 .* got float64"),
         ({"pictures": [plain(2, 2, 0)[..., 0]]}, r"got uint8 of shape \[2, 2\]"),
-        ({"captions": ["a", "b"]}, "captions must be 1, one a picture, got 2"),
+        (
+            {"captions": ["a", "b"]},
+            "captions must have one entry for each of the 1 pictures, got 2",
+        ),
         ({"columns": 0}, "columns must be an integer of at least 1, got 0"),
         ({"gap": -1}, "gap must be an integer of at least 0, got -1"),
     ],

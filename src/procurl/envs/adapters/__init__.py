@@ -1,1 +1,1 @@
-"""Array environments as Gymnasium environments, and tasks for anybody's environment."""
+"""Array environments as Gymnasium environments, and `TaskEnv` for any other environment."""

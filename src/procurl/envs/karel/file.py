@@ -41,11 +41,11 @@ def write_karel_pool(pool: TaskPool, path: FilePath) -> None:
 
 
 def read_karel_pool(path: FilePath) -> TaskPool:
-    """Read and check a whole file; raises ValueError with file, row and column, or loads it all.
+    """Read a pool; a malformed file raises a ValueError with file, row and column.
 
-    The header names the seven integers of a task in any order. Two columns may join them: `id`,
-    the tasks' labels, and `solution`, the letters of a shortest solution. Solutions are searched in
-    any case; the column is there for readers, and is refused where it is wrong.
+    The header names the seven integers of a task in any order. Two columns are optional: `id`, the
+    labels of the tasks, and `solution`, the letters of a shortest solution. Solutions are searched
+    in any case; a wrong one in the file is an error.
     """
     require_file(path)
     rows = _rows(path)
@@ -83,7 +83,7 @@ def _rows(path: FilePath) -> Rows:
     except csv.Error as error:
         raise ValueError(f"{path}, row {reader.line_num}: not a CSV row ({error})") from error
     if not rows:
-        raise ValueError(f"{path}: a header row and at least one task are needed, none was found")
+        raise ValueError(f"{path}: the file must have a header row and at least one task")
     return rows
 
 
@@ -96,14 +96,16 @@ def _check_header(path: FilePath, row: int, header: list[str]) -> None:
                 f"{', '.join(CONTEXT_NAMES)} and may have {' and '.join(OPTIONAL_COLUMNS)}"
             )
         if header.count(name) > 1:
-            raise ValueError(f"{where}: the name {name!r} stands twice in the header")
+            raise ValueError(f"{where}: the name {name!r} is twice in the header")
     for name in CONTEXT_NAMES:
         if name not in header:
-            raise ValueError(f"{path}, row {row}, column {name!r}: the header does not name it")
+            raise ValueError(
+                f"{path}, row {row}, column {name!r}: this column is missing in the header"
+            )
 
 
 def _contexts(path: FilePath, rows: Rows) -> Contexts:
-    """[n, 7] sound and different tasks."""
+    """[n, 7] valid and distinct tasks."""
     contexts = np.empty((len(rows), len(CONTEXT_NAMES)), dtype=np.int64)
     for task, (row, cells) in enumerate(rows):
         for column, name in enumerate(CONTEXT_NAMES):
@@ -117,15 +119,13 @@ def _contexts(path: FilePath, rows: Rows) -> Contexts:
     first_seen: dict[int, int] = {}
     for (row, _), key in zip(rows, task_keys(contexts.astype(np.int32)).tolist(), strict=True):
         if key in first_seen:
-            raise ValueError(
-                f"{path}, row {row}: this task already stands in row {first_seen[key]}"
-            )
+            raise ValueError(f"{path}, row {row}: this task is already in row {first_seen[key]}")
         first_seen[key] = row
     return contexts.astype(np.int32)
 
 
 def _check_solutions(path: FilePath, rows: Rows, contexts: Contexts, shortest: Solutions) -> None:
-    """Raise unless each solution that the file gives solves its task and is a shortest one."""
+    """Raise unless each solution in the file is a shortest solution of its task."""
     if "solution" not in rows[0][1]:
         return
     given = np.full_like(shortest.actions, NO_ACTION)
@@ -170,6 +170,6 @@ def _labels(path: FilePath, rows: Rows) -> Sequence[str] | None:
         if not label:
             raise ValueError(f"{where}: the id is empty")
         if label in first_seen:
-            raise ValueError(f"{where}: id {label!r} is already that of row {first_seen[label]}")
+            raise ValueError(f"{where}: id {label!r} is already used in row {first_seen[label]}")
         first_seen[label] = row
     return list(first_seen)

@@ -1,6 +1,6 @@
-"""Karel tasks by chance: uniform grids of a bounded size, thinned to a wanted difficulty.
+"""Random Karel tasks: grids drawn uniformly, then thinned to a given difficulty.
 
-The stream of tasks depends on the settings, the seed and GENERATOR_VERSION alone. It is drawn from
+The sequence of tasks depends only on the settings, the seed and GENERATOR_VERSION. It is drawn from
 the raw 64-bit words of PCG64, which NumPy keeps the same on every machine and in every release.
 """
 
@@ -17,25 +17,25 @@ from procurl.internals.checks import require_number, require_whole
 
 Words = NDArray[np.uint64]
 
-TEST_SHARE = 11  # one task in 11 can only be a test task: 2,400 beside 24,000
+TEST_SHARE = 11  # one task in 11 is a test task: 2,400 for 24,000 training tasks
 _DRAWN_AT_ONCE = 8192
-_CHOICES = 9  # words of a draw beside those that order the cells
+_CHOICES = 9  # words of a draw in addition to those that order the cells
 _PATIENCE = 50  # draws in a row without a new task before the generator gives up
 
 
 @dataclass(frozen=True)
 class KarelDifficulty:
-    """How hard generated tasks are.
+    """The difficulty of generated tasks.
 
-    A task is drawn with 0 to `max_walls` walls, with cells whose markers differ between the grids
-    (to be picked or to be put), with distractor markers that lie in both grids, and with two
-    avatars, each number and place uniformly. What has no solution is dropped. Of the tasks with l
-    actions in their shortest solution, `finish` included, the share `kept[l - 1]` is kept, and
-    none that is longer than `kept`.
+    A task has 0 to `max_walls` walls, cells whose markers differ between the grids (to pick or to
+    put), distractor markers that are in both grids, and two avatars. Numbers and positions are
+    drawn uniformly. Unsolvable tasks are dropped. Of the tasks whose shortest solution has l
+    actions, including `finish`, the share `kept[l - 1]` is kept; longer ones than `kept` covers
+    are dropped.
 
     Args:
-        max_walls: most walls.
-        max_markers: most markers in each of the two grids.
+        max_walls: maximum number of walls.
+        max_markers: maximum number of markers in each of the two grids.
         changes: shares of the drawn tasks in which 0, 1, 2, … cells differ in their markers.
         kept: shares of the drawn tasks that are kept, by length from 1 on; None keeps all.
     """
@@ -46,7 +46,7 @@ class KarelDifficulty:
     kept: tuple[float, ...] | None = None
 
     def check(self) -> None:
-        """Raise on settings from which no task can be drawn."""
+        """Raise if no task can be drawn with these settings."""
         require_whole("max_walls", self.max_walls, at_least=0)
         require_whole("max_markers", self.max_markers, at_least=0)
         for name in ("changes", "kept"):
@@ -69,9 +69,9 @@ class KarelDifficulty:
             )
 
 
-# What the named pools are made with. "uniform" is calibrated: on it, `iid` learns about as fast as
-# on the paper's tasks (docs/karel.md). A change of the settings, or of anything else that changes
-# the stream of tasks, raises the version.
+# The settings of the named pools. "uniform" is calibrated: on it, `iid` learns about as fast as on
+# the paper's tasks (docs/karel.md). Any change to the sequence of tasks, such as a change of these
+# settings, must increase the version.
 GENERATOR_VERSION = 1
 DIFFICULTIES = {
     "uniform": KarelDifficulty(
@@ -93,13 +93,13 @@ class KarelTasks(NamedTuple):
 def generate_karel_tasks(
     difficulty: KarelDifficulty, size: int, *, seed: int = 0, test: bool = False
 ) -> KarelTasks:
-    """`size` different, solvable tasks; a smaller size gives the first of a larger one.
+    """`size` distinct, solvable tasks; a smaller size gives the first tasks of a larger one.
 
-    Every possible task is either a training or a test task, by a hash of its seven integers. So no
+    A hash of its seven integers makes every possible task either a training or a test task. So no
     training pool shares a task with any test pool, whatever their seeds, sizes and difficulties.
 
     Args:
-        difficulty: what is drawn.
+        difficulty: settings of the draws.
         size: number of tasks.
         seed: of the draws.
         test: test tasks instead of training tasks.
@@ -117,14 +117,14 @@ def generate_karel_tasks(
             break
         if fruitless == _PATIENCE:
             raise ValueError(
-                f"size={size} tasks were asked for, but {difficulty} seems to allow only "
+                f"size={size} is too large: {difficulty} seems to allow only "
                 f"{before} different {'test' if test else 'training'} tasks"
             )
     return KarelTasks(contexts[:size], shortest_solutions(contexts[:size]))
 
 
 def is_test_task(contexts: Contexts) -> NDArray[np.bool_]:
-    """[n] whether each task is one for testing, by a well-mixed hash of its key."""
+    """[n] whether each task is a test task, by a hash of its key."""
     key: Words = task_keys(contexts)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         key = (key ^ key >> np.uint64(shift)) * np.uint64(factor)
@@ -133,7 +133,7 @@ def is_test_task(contexts: Contexts) -> NDArray[np.bool_]:
 
 
 def _drawn(difficulty: KarelDifficulty, seed: int, test: bool) -> Iterator[Contexts]:
-    """Solvable tasks of the wanted set and lengths, without end, repeats included."""
+    """Endless batches of solvable training or test tasks, thinned by length, with repeats."""
     source = np.random.PCG64(seed)
     while True:
         words = source.random_raw((_DRAWN_AT_ONCE, 2 * CELLS + _CHOICES))
@@ -150,7 +150,7 @@ def _drawn(difficulty: KarelDifficulty, seed: int, test: bool) -> Iterator[Conte
 
 
 def _placed(difficulty: KarelDifficulty, words: Words) -> Contexts:
-    """Grids [b, 7] from words [b, 41]: two orders of the cells, then choices; the last is spare."""
+    """Grids [b, 7] from words [b, 41]: two orders of the cells, then choices."""
     choices = words[:, 2 * CELLS :].T
     walls = _choice(choices[0], difficulty.max_walls + 1)
     order = np.argsort(words[:, :CELLS], axis=1, kind="stable")  # walls first, then free cells
@@ -189,7 +189,7 @@ def _fraction(words: Words) -> NDArray[np.float64]:
 def _mask_of_ranks(
     order: NDArray[np.int64], start: int | NDArray[np.int64], count: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """[b] masks of the `count` cells from rank `start` on in an order [b, 16]."""
+    """[b] masks of the `count` cells from rank `start` on in the order [b, 16]."""
     rank = np.arange(CELLS) - np.reshape(start, (-1, 1))
     masks: NDArray[np.int64] = np.sum(
         (1 << order) * ((rank >= 0) & (rank < count[:, None])), axis=1
@@ -198,6 +198,6 @@ def _mask_of_ranks(
 
 
 def _without_repeats(contexts: Contexts) -> Contexts:
-    """The tasks in their order, each where it stands first."""
+    """The tasks without duplicates, in order of first appearance."""
     _, first = np.unique(task_keys(contexts), return_index=True)
     return contexts[np.sort(first)]

@@ -1,4 +1,4 @@
-"""Pictures of Karel tasks: the grid as it is on the left, the target on the right."""
+"""Pictures of Karel tasks: the current grid on the left, the target on the right."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ except ImportError as error:
         "pictures need Pillow, which is not installed: pip install 'procurl[report]'"
     ) from error
 
-FINER = 4  # drawn this much larger, then reduced, for smooth edges
+OVERSAMPLING = 4  # drawn this much larger and scaled down, for smooth edges
 PAPER = "#ffffff"
 FLOOR = "#f4f5f7"
 TARGET_FLOOR = "#eef6ef"
@@ -33,17 +33,17 @@ DIAMOND = ((0.0, -0.41), (0.41, 0.0), (0.0, 0.41), (-0.41, 0.0))
 
 
 def karel_picture(context: Sequence[int] | NDArray[Any], cell_size: int = 44) -> NDArray[np.uint8]:
-    """[height, width, 3] the two grids of a task, or of an episode at some moment.
+    """[height, width, 3] the two grids of a task, or of an episode at one step.
 
-    Walls are dark squares, markers amber diamonds; the avatar is a blue dart that points where it
-    faces.
+    Walls are dark squares, markers are amber diamonds, and the avatar is a blue dart that points in
+    its direction.
 
     Args:
-        context: [7] the seven integers of a task; for an episode, of `current_contexts`.
-        cell_size: pixels along a cell.
+        context: [7] the seven integers of a task; for an episode, from `current_contexts`.
+        cell_size: pixels per side of a cell.
     """
     walls, cell, direction, markers, goal_cell, goal_direction, goal_markers = map(int, context)
-    unit = FINER * cell_size
+    unit = OVERSAMPLING * cell_size
     board, margin, gap = SIDE * unit, unit // 4, unit
     image = Image.new("RGB", (2 * board + gap + 2 * margin, board + 2 * margin), PAPER)
     pen = ImageDraw.Draw(image)
@@ -53,7 +53,7 @@ def karel_picture(context: Sequence[int] | NDArray[Any], cell_size: int = 44) ->
     _draw_avatar(pen, (margin, margin), unit, cell, direction)
     _draw_avatar(pen, (right, margin), unit, goal_cell, goal_direction)
     _draw_arrow(pen, (margin + board + gap / 2, margin + board / 2), unit)
-    return np.asarray(image.reduce(FINER))
+    return np.asarray(image.reduce(OVERSAMPLING))
 
 
 def _draw_grid(
@@ -68,8 +68,8 @@ def _draw_grid(
     end = SIDE * unit
     pen.rectangle((left, top, left + end, top + end), fill=floor)
     for k in range(1, SIDE):
-        pen.line((left + k * unit, top, left + k * unit, top + end), fill=LINE, width=FINER)
-        pen.line((left, top + k * unit, left + end, top + k * unit), fill=LINE, width=FINER)
+        pen.line((left + k * unit, top, left + k * unit, top + end), fill=LINE, width=OVERSAMPLING)
+        pen.line((left, top + k * unit, left + end, top + k * unit), fill=LINE, width=OVERSAMPLING)
     for cell in range(CELLS):
         x, y = _middle(corner, unit, cell)
         if walls >> cell & 1:
@@ -77,7 +77,7 @@ def _draw_grid(
             pen.rounded_rectangle((x - half, y - half, x + half, y + half), 0.08 * unit, WALL)
         if markers >> cell & 1:
             _draw_shape(pen, (x, y), unit, DIAMOND, MARKER, MARKER_EDGE, 1)
-    pen.rectangle((left, top, left + end, top + end), outline=FRAME, width=2 * FINER)
+    pen.rectangle((left, top, left + end, top + end), outline=FRAME, width=2 * OVERSAMPLING)
 
 
 def _draw_avatar(
@@ -90,7 +90,7 @@ def _draw_avatar(
 
 
 def _draw_arrow(pen: ImageDraw.ImageDraw, middle: tuple[float, float], unit: int) -> None:
-    """The sign between the grids that says which becomes which."""
+    """The arrow from the current grid to the target."""
     x, y = middle
     reach, head = 0.26 * unit, 0.13 * unit
     pen.line((x - reach, y, x + reach - head, y), fill=ARROW, width=int(0.06 * unit))
@@ -107,10 +107,12 @@ def _draw_shape(
     edge: str,
     edge_width: float,
 ) -> None:
-    """A polygon with an edge of `edge_width` pixels of the finished picture."""
+    """A polygon with an edge of `edge_width` pixels in the final picture."""
     points = [(middle[0] + unit * x, middle[1] + unit * y) for x, y in corners]
     pen.polygon(points, fill=fill)
-    pen.line([*points, *points[:2]], fill=edge, width=round(edge_width * FINER), joint="curve")
+    pen.line(
+        [*points, *points[:2]], fill=edge, width=round(edge_width * OVERSAMPLING), joint="curve"
+    )
 
 
 def _middle(corner: tuple[int, int], unit: int, cell: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Pools of Karel tasks: the named ones, and what a pool knows of its tasks."""
+"""Pools of Karel tasks by kind, and the features and solutions of their tasks."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -20,15 +20,15 @@ KINDS = {"uniform": "uniform", TEST: "uniform", "hard": "hard", HARD_TEST: "hard
 
 
 def karel_pool(kind: str = "uniform", size: int | None = None, seed: int | None = None) -> TaskPool:
-    """A pool of opaque tasks, generated in under a second and then kept for the next call.
+    """A pool of opaque tasks, generated in under a second and cached.
 
-    Pools of a training and a test kind never share a task, see `generate_karel_tasks`.
+    A training and a test pool never share a task, see `generate_karel_tasks`.
 
     Args:
-        kind: "uniform" (the paper's difficulty) or "hard" (any length), for training; "test" and
-            "hard-test", their test tasks.
-        size: number of tasks; None for 24,000, or 2,400 of a test kind.
-        seed: of the generator; None for 0.
+        kind: "uniform" (the paper's difficulty) or "hard" (solutions of any length) for training;
+            "test" and "hard-test" for testing.
+        size: number of tasks; by default 24,000, or 2,400 for a test kind.
+        seed: of the generator, 0 by default.
     """
     require_choice("kind", kind, KINDS)
     if size is None:
@@ -36,13 +36,13 @@ def karel_pool(kind: str = "uniform", size: int | None = None, seed: int | None 
     seed = 0 if seed is None else seed
     require_whole("size", size, at_least=1)
     require_whole("seed", seed, at_least=0)
-    return _generated(kind, int(size), int(seed))
+    return _generate(kind, int(size), int(seed))
 
 
 def karel_solutions(pool: TaskPool) -> list[str]:
-    """The shortest solution of every task, as letters of `karel_task.LETTERS`.
+    """The shortest solution of every task, in the letters of `task.LETTERS`.
 
-    They stand in pools by `karel_pool` and `read_karel_pool`; for others they are searched.
+    Pools from `karel_pool` and `read_karel_pool` contain them; for others they are searched.
     """
     tasks = [pool[task] for task in range(len(pool))]
     if all(isinstance(task, Mapping) and "solution" in task for task in tasks):
@@ -54,7 +54,7 @@ def karel_solutions(pool: TaskPool) -> list[str]:
 def pool_of(
     contexts: Contexts, solutions: Solutions, labels: Sequence[str] | None = None
 ) -> TaskPool:
-    """The pool of tasks [n, 7] with their solutions, and their features as columns."""
+    """A pool of the tasks [n, 7] with their solutions and features."""
     tasks = [
         karel_task(context, solution)
         for context, solution in zip(contexts.tolist(), solutions.text(), strict=True)
@@ -63,11 +63,11 @@ def pool_of(
 
 
 def karel_features(contexts: Contexts, solutions: Solutions) -> dict[str, NDArray[np.int64]]:
-    """What describes tasks in plots, each [n].
+    """Features of the tasks for plots, each [n].
 
-    `solution_length` counts the final `finish`; `marker_action` is 1 where the solution picks or
+    `solution_length` counts the final `finish`; `marker_action` is 1 if the solution picks or
     puts a marker, else 0; `distractor_markers` is the smaller of the two grids' marker counts;
-    `walls` counts them.
+    `walls` is the number of walls.
     """
     markers, goal_markers = (np.bitwise_count(contexts[:, column]) for column in (3, 6))
     marker_action = np.isin(solutions.actions, (PICK_MARKER, PUT_MARKER)).any(axis=1)
@@ -81,7 +81,7 @@ def karel_features(contexts: Contexts, solutions: Solutions) -> dict[str, NDArra
 
 
 @lru_cache(maxsize=8)
-def _generated(kind: str, size: int, seed: int) -> TaskPool:
+def _generate(kind: str, size: int, seed: int) -> TaskPool:
     test = kind in (TEST, HARD_TEST)
     tasks = generate_karel_tasks(DIFFICULTIES[KINDS[kind]], size, seed=seed, test=test)
     return pool_of(tasks.contexts, tasks.solutions)

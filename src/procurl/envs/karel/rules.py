@@ -1,7 +1,7 @@
-"""The rules of Karel as a table: what an action tests and flips, for an avatar in a given pose.
+"""The rules of Karel as tables: the bits that each action tests and flips, by pose of the avatar.
 
-A pose is 4 · cell + direction. With grids written as bits, every action is a bit that must look a
-certain way, else the episode ends, and bits that flip.
+A pose is 4 · cell + direction. With grids as bits, an action is a bit that must have a certain
+value, else the episode ends, and bits to flip.
 """
 
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from procurl.envs.karel.task import (
     TURN_RIGHT,
 )
 
-# Where the parts of an observation begin that an action can change.
+# Offsets of the parts of an observation that actions can change.
 CELL_AT, DIRECTION_AT, MARKERS_AT = 16, 32, 36
 
 POSES = CELLS * len(DIRECTIONS)
@@ -32,8 +32,8 @@ STEPS_AHEAD = ((-1, 0), (0, -1), (1, 0), (0, 1))  # (row, column) by direction
 class Rule(NamedTuple):
     """What one action does in one pose."""
 
-    tested: int = 0  # of the bits walls | markers << 16, the episode ends unless these …
-    wanted: int = 0  # … look like this
+    tested: int = 0  # bits of walls | markers << 16; the episode ends unless they …
+    wanted: int = 0  # … equal these
     flipped: int = 0  # bits of the observation
     flipped_marker: int = 0  # mask of the cell whose marker is picked or put
     next_pose: int = 0
@@ -59,13 +59,13 @@ def rule(cell: int, direction: int, action: int) -> Rule:
 
 
 def _end(cell: int, direction: int) -> Rule:
-    """The rule that always ends the episode: it wants a wall where the avatar stands."""
+    """The rule that always ends the episode: it requires a wall in the avatar's own cell."""
     here = 1 << cell
     return Rule(tested=here, wanted=here, next_pose=4 * cell + direction)
 
 
 def cell_ahead(cell: int, direction: int) -> int | None:
-    """The cell in front of an avatar, None where that is off the grid."""
+    """The cell in front of an avatar, None if that is off the grid."""
     row, column = (
         place + step for place, step in zip(divmod(cell, SIDE), STEPS_AHEAD[direction], strict=True)
     )
@@ -79,14 +79,14 @@ def signed_words(bits: int, count: int) -> list[int]:
 
 
 def first_row(pose: Any) -> Any:
-    """Where the rules of a pose begin in `rule_tables`, one row per action."""
+    """The first row of a pose in `rule_tables`, which have one row per action."""
     return len(ACTIONS) * pose + 1
 
 
 def rule_tables() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """What every action tests [1 + 64 · 6, 2] and flips [1 + 64 · 6, 6], at 6 · pose + action + 1.
+    """(tests [1 + 64 · 6, 2], flips [1 + 64 · 6, 6]) of all actions, at row 6 · pose + action + 1.
 
-    Tests are the tested bits and how they must look. Flips apply to the words of `KarelState`.
+    A test is the tested bits and their required values. Flips apply to the words of `KarelState`.
     Row 0 is for actions that end the episode: they change nothing.
     """
     tests, flips = [[0, 0]], [[0] * 6]

@@ -1,14 +1,14 @@
 """Shortest solutions of Karel tasks, exact, for many tasks at once.
 
-A solution needs no marker action on a cell that looks the same in both grids, and exactly one on
-every cell that differs. For picking and putting both flip what lies on a cell, and markers never
-stand in the way: drop from a solution every marker action but the first on each differing cell,
-and what remains is still a solution, for that first action is legal on the untouched cell. So the
-search needs to remember only which differing cells are still to be changed: with k of them there
-are 16 · 4 · 2^k states instead of 16 · 4 · 2^16.
+A shortest solution has no marker action on a cell that is the same in both grids, and exactly one
+on every cell that differs. Picking and putting both flip the marker of a cell, and markers never
+block the way. So if all marker actions of a solution but the first on each differing cell are
+removed, the rest is still a solution, because that first action is legal on the unchanged cell. The
+search therefore only tracks which differing cells are still to be changed: with k of them there are
+16 · 4 · 2^k states instead of 16 · 4 · 2^16.
 
-It runs backwards, from the solved grid, level by level; a level is a mask of 16 cells for each
-direction and each set of cells still to be changed, so that one bit operation moves a whole level.
+It runs backward from the solved grid, level by level. A level is a mask of 16 cells for each
+direction and each set of cells still to be changed, so one bit operation moves a whole level.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from procurl.envs.karel.task import (
 )
 
 NO_ACTION = -1
-_LEVEL_ENTRIES = 1 << 16  # of the tasks searched together, so that a level stays in the cache
+_LEVEL_ENTRIES = 1 << 16  # of the tasks searched together, so that a level fits in the cache
 
 Levels = NDArray[np.uint16]  # [levels, b, 2^k, 4] masks of the cells at that distance
 _NORTH, _WEST, _SOUTH, _EAST = range(4)
@@ -46,8 +46,8 @@ _BIT = np.left_shift(1, np.arange(CELLS)).astype(np.uint16)
 class Solutions(NamedTuple):
     """The shortest solution of each of n tasks; among equals, the first in the actions' order."""
 
-    actions: NDArray[np.int8]  # [n, longest], filled up with NO_ACTION
-    lengths: NDArray[np.int32]  # [n], with the final `finish`; 0 where there is no solution
+    actions: NDArray[np.int8]  # [n, longest], padded with NO_ACTION
+    lengths: NDArray[np.int32]  # [n], including the final `finish`; 0 if there is no solution
 
     def text(self) -> list[str]:
         """Each solution as letters, one per action, such as 'MMLPF'."""
@@ -59,7 +59,7 @@ class Solutions(NamedTuple):
 
 
 class _Tasks(NamedTuple):
-    """b tasks of which the same number k of cells differ."""
+    """b tasks with the same number k of differing cells."""
 
     free: NDArray[np.uint16]  # [b, 1] cells without a wall
     cell: NDArray[np.int32]  # [b] numbers, not masks
@@ -67,11 +67,11 @@ class _Tasks(NamedTuple):
     goal_cell: NDArray[np.int32]  # [b]
     goal_direction: NDArray[np.int32]  # [b]
     markers: NDArray[np.int32]  # [b]
-    differing: NDArray[np.uint16]  # [b, k] one cell's bit each, in rising order
+    differing: NDArray[np.uint16]  # [b, k] the bit of one cell each, in increasing order
 
 
 def shortest_solutions(contexts: Contexts) -> Solutions:
-    """The shortest solutions of tasks [n, 7] whose avatars and markers are off the walls."""
+    """The shortest solutions of tasks [n, 7] without avatars or markers on walls."""
     lengths = np.zeros(len(contexts), dtype=np.int32)
     walks = []
     for rows in _batches(contexts):
@@ -86,7 +86,7 @@ def shortest_solutions(contexts: Contexts) -> Solutions:
 
 
 def solution_lengths(contexts: Contexts) -> NDArray[np.int32]:
-    """The `lengths` of `shortest_solutions` alone, for half its time."""
+    """Only the `lengths` of `shortest_solutions`, in half the time."""
     lengths = np.zeros(len(contexts), dtype=np.int32)
     for rows in _batches(contexts):
         lengths[rows] = _distances(_tasks(contexts[rows]))[1] + 1
@@ -123,7 +123,7 @@ def _tasks(contexts: Contexts) -> _Tasks:
 
 
 def _distances(tasks: _Tasks) -> tuple[Levels, NDArray[np.int32]]:
-    """Levels outwards from the solved grid, and the level [b] at which each task starts."""
+    """Levels outward from the solved grid, and the level [b] of each task's start."""
     b, k = tasks.differing.shape
     every = np.arange(b)
     start = _BIT[tasks.cell]
@@ -145,7 +145,7 @@ def _distances(tasks: _Tasks) -> tuple[Levels, NDArray[np.int32]]:
 def _one_action_before(level: NDArray[np.uint16], tasks: _Tasks) -> NDArray[np.uint16]:
     """The states [b, 2^k, 4] from which one action leads into `level`."""
     before = np.empty_like(level)
-    before[..., _NORTH] = level[..., _NORTH] << SIDE  # who arrives going north came from the south
+    before[..., _NORTH] = level[..., _NORTH] << SIDE  # moving north means coming from the south
     before[..., _SOUTH] = level[..., _SOUTH] >> SIDE
     before[..., _WEST] = (level[..., _WEST] & ~np.uint16(EAST_EDGE)) << 1
     before[..., _EAST] = (level[..., _EAST] & ~np.uint16(WEST_EDGE)) >> 1
@@ -192,7 +192,7 @@ def _walk(tasks: _Tasks, levels: Levels, distance: NDArray[np.int32]) -> NDArray
 
 
 def _cells_ahead() -> NDArray[np.int32]:
-    """[16, 4] the cell in front by cell and direction; at the edge the cell itself: no way down."""
+    """[16, 4] the cell in front by cell and direction; at the edge the cell itself."""
     ahead = [[cell_ahead(cell, direction) for direction in range(4)] for cell in range(CELLS)]
     return np.array(
         [[cell if there is None else there for there in row] for cell, row in enumerate(ahead)],

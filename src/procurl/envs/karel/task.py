@@ -1,7 +1,7 @@
-"""What a Karel task is: seven integers, a current grid and a target grid of 4 × 4 cells.
+"""Karel tasks: seven integers that describe a current and a target grid of 4 × 4 cells.
 
 Cells are numbered row by row from the upper left corner, 0 to 15. A set of cells is a mask of 16
-bits, the lowest bit for cell 0. Directions count in the sense of a left turn: north, west, south,
+bits, the lowest bit for cell 0. A left turn adds 1 to the direction: north, west, south,
 east.
 """
 
@@ -35,7 +35,7 @@ Contexts = NDArray[np.int32]  # [n, 7], the columns of CONTEXT_NAMES
 
 
 class Fault(NamedTuple):
-    """What is wrong with a task."""
+    """An invalid entry of a task."""
 
     task: int
     entry: str  # of CONTEXT_NAMES
@@ -43,10 +43,10 @@ class Fault(NamedTuple):
 
 
 def karel_task(context: Any, solution: str | None = None) -> dict[str, Any]:
-    """The task as a pool holds it: its seven integers by name, and its solution where known.
+    """The task as a pool holds it: its seven integers by name, and its solution if known.
 
-    A dict, because a pool would take rows of numbers for points of a space, in which near tasks
-    are alike. Bit masks are not: these tasks are opaque.
+    A dict, because a pool treats rows of numbers as points in a space in which neighbors are
+    similar. That does not hold for bit masks, so these tasks are opaque.
     """
     named: dict[str, Any] = {
         name: int(value) for name, value in zip(CONTEXT_NAMES, context, strict=True)
@@ -55,7 +55,7 @@ def karel_task(context: Any, solution: str | None = None) -> dict[str, Any]:
 
 
 def karel_context(task: Any) -> NDArray[np.float64]:
-    """The seven numbers [7] of a task, be it a dict with their names or the numbers themselves."""
+    """The context [7] of a task: a dict of seven named numbers, or the numbers themselves."""
     if isinstance(task, Mapping):
         missing = [name for name in CONTEXT_NAMES if name not in task]
         if missing:
@@ -74,16 +74,16 @@ def karel_context(task: Any) -> NDArray[np.float64]:
 
 
 def first_fault(contexts: NDArray[Any]) -> Fault | None:
-    """The first fault in contexts [n, 7], or None where all are sound.
+    """The first fault in contexts [n, 7], or None if all are valid.
 
-    Sound means: integers within their ranges; avatars and markers off the walls; a target that can
-    be reached. Ranges are looked at first, in all tasks.
+    Valid means: integers within their ranges, no avatar or marker on a wall, and a reachable
+    target. Ranges are checked first, in all tasks.
     """
     return _first(_out_of_range(contexts)) or _first(_misplaced(contexts.astype(np.int32)))
 
 
 def reachable(walls: NDArray[np.int32], cell: NDArray[np.int32]) -> NDArray[np.int32]:
-    """[n] masks of the cells that can be reached from `cell` [n] between `walls` [n]."""
+    """[n] masks of the cells that can be reached from `cell` [n] with `walls` [n]."""
     free = ~walls & ALL_CELLS
     reached: NDArray[np.int32] = np.left_shift(1, cell, dtype=np.int32) & free
     while True:
@@ -95,7 +95,7 @@ def reachable(walls: NDArray[np.int32], cell: NDArray[np.int32]) -> NDArray[np.i
 
 
 def task_keys(contexts: Contexts) -> NDArray[np.uint64]:
-    """[n] one number of 60 bits per task, different for different tasks."""
+    """[n] a unique 60-bit number per task."""
     walls, cell, direction, markers, goal_cell, goal_direction, goal_markers = contexts.T.astype(
         np.uint64
     )
@@ -104,7 +104,7 @@ def task_keys(contexts: Contexts) -> NDArray[np.uint64]:
     return keys
 
 
-# Checks of n tasks: an entry, where it is at fault [n] bool, and the reason for a given task.
+# Checks of n tasks: an entry, whether it is invalid [n] bool, and the reason for a given task.
 _Checks = list[tuple[str, NDArray[np.bool_], Callable[[int], str]]]
 
 
@@ -156,11 +156,11 @@ def _not_whole_below(size: int, column: NDArray[Any]) -> Callable[[int], str]:
 
 
 def _on_a_wall(cell: NDArray[np.int32]) -> Callable[[int], str]:
-    return lambda i: f"is a wall (cell {cell[i]}), the avatar cannot stand there"
+    return lambda i: f"is a wall (cell {cell[i]}): the avatar cannot be there"
 
 
 def _marked_walls(marked: NDArray[np.int32]) -> Callable[[int], str]:
-    return lambda i: f"has markers on walls ({_cells(marked[i])}), where none can lie"
+    return lambda i: f"has markers on walls ({_cells(marked[i])}): move them to free cells"
 
 
 def _cells(mask: int) -> str:

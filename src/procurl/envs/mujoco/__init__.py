@@ -1,1 +1,1 @@
-"""What the MuJoCo environments share: the library, threads, pictures, and physics in JAX."""
+"""What the MuJoCo environments share: threads, pictures, pools, and physics in JAX."""

@@ -36,10 +36,10 @@ from procurl.tasks.pool import TaskPool
 
 @dataclass(frozen=True)
 class PointMass(ArrayEnv):
-    """Dynamics of both forms; a form says what the reward is and when an episode ends.
+    """The dynamics of both forms; a form defines the reward and the end of an episode.
 
-    One action holds for 10 Euler substeps of 0.01, see `moved`. The episode ends in a crash, at the
-    horizon of 100 actions, and where the form says so.
+    An action is applied for 10 Euler substeps of 0.01, see `move`. The episode ends in a crash, at
+    the horizon of 100 actions, and when the form says so.
     """
 
     horizon = HORIZON
@@ -61,7 +61,7 @@ class PointMass(ArrayEnv):
 
         Args:
             distance: [b] from the goal.
-            ended: [b] bool, in a crash or at the horizon.
+            ended: [b] bool, whether the episode has ended in a crash or at the horizon.
         """
 
     def initial(self, contexts: Array) -> PointMassState:
@@ -88,7 +88,7 @@ class PointMass(ArrayEnv):
 
     def step(self, state: PointMassState, actions: Array, noise: Array) -> Transition:
         xp = namespace(state.x, actions, noise)
-        state, crashed = moved(state, actions, noise)
+        state, crashed = move(state, actions, noise)
         distance = xp.sqrt((state.x - GOAL[0]) ** 2 + (state.y - GOAL[1]) ** 2)
         reward, done, success = self.outcome(distance, crashed | (state.steps >= HORIZON))
         return Transition(state, reward, done, success)
@@ -107,7 +107,7 @@ class PointMass(ArrayEnv):
 
 @dataclass(frozen=True)
 class SparsePointMass(PointMass):
-    """PointMass-s: reward 1 within 0.30 of the goal, where the episode ends, else 0."""
+    """PointMass-s: reward 1 within 0.30 of the goal, which ends the episode, else 0."""
 
     def outcome(self, distance: Array, ended: Array) -> tuple[Array, Array, Array]:
         success = distance < GOAL_RADIUS
@@ -127,7 +127,7 @@ class DensePointMass(PointMass):
         return xp.exp(-0.6 * distance), ended, ended & (distance < GOAL_RADIUS)
 
 
-def moved(state: PointMassState, actions: Array, noise: Array) -> tuple[PointMassState, Array]:
+def move(state: PointMassState, actions: Array, noise: Array) -> tuple[PointMassState, Array]:
     """(state after the substeps of one action, crashed [b]).
 
     In each substep, with w = 0.05·noise and the right-hand sides taken before it,
@@ -135,8 +135,8 @@ def moved(state: PointMassState, actions: Array, noise: Array) -> tuple[PointMas
         position += dt·velocity, then clipped to ±4,
         velocity += dt·(1.5·a − friction·velocity + w).
 
-    The substeps are first taken as if there were no wall. A mass that hits the wall stays there, so
-    the first crash on the free path is where it ends, at rest.
+    The substeps are first computed as if there were no wall. A mass that hits the wall stays there,
+    so it ends at rest at the first crash on that path.
 
     Args:
         state: of b masses.
@@ -144,7 +144,7 @@ def moved(state: PointMassState, actions: Array, noise: Array) -> tuple[PointMas
         noise: [b, 10, 2] standard normal.
     """
     xp = namespace(state.x, actions, noise)
-    # The batch goes last: NumPy and XLA are fastest along long contiguous rows.
+    # The batch comes last: NumPy and XLA are fastest along long contiguous rows.
     actions, noise = xp.asarray(actions, dtype=np.float32), xp.asarray(noise, dtype=np.float32)
     force = xp.minimum(xp.maximum(actions.T, -FORCE), FORCE)
     gain = (DT * PUSH) * force + (DT * NOISE) * xp.moveaxis(noise, 0, 2)  # [10, 2, b]
@@ -169,7 +169,7 @@ def moved(state: PointMassState, actions: Array, noise: Array) -> tuple[PointMas
 
 
 def first_crash(path: Array, gate: Array, reach: Array) -> tuple[Array, Array]:
-    """(crashed [b], x of the first crash [b]) where a path meets the wall outside the gate.
+    """(crashed [b], x of the first crash [b]): where a path meets the wall outside the gate.
 
     A substep crosses the wall if it leads from y ≥ 0 to y < 0 or from y ≤ 0 to y > 0. Its x at
     y = 0, interpolated linearly, may not be farther than `reach` from the gate.
@@ -186,5 +186,5 @@ def first_crash(path: Array, gate: Array, reach: Array) -> tuple[Array, Array]:
     share = before / xp.where(crosses, before - after, 1.0)
     crossing = x[:-1] + share * (x[1:] - x[:-1])  # [10, b]
     crashes = crosses & (xp.abs(crossing - gate) > reach)
-    first = xp.argmax(crashes, axis=0), xp.arange(path.shape[2])  # the first substep if none is
+    first = xp.argmax(crashes, axis=0), xp.arange(path.shape[2])  # substep 0 if there is none
     return crashes[first], crossing[first]

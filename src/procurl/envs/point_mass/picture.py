@@ -1,4 +1,4 @@
-"""PointMass as a picture: the arena from above, the gate, the goal, the mass and its trail."""
+"""Pictures of PointMass: the arena from above with gate, goal, mass and trail."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -37,8 +37,8 @@ INK = (70, 76, 88)
 def point_mass_picture(states: Sequence[PointMassState]) -> NDArray[np.uint8]:
     """[height, width, 3] the episode so far.
 
-    The trail has a dot where each action began and grows darker towards the mass, which is red
-    where it has crashed. The arrow is its velocity.
+    The trail has a dot at the start of each action and gets darker toward the mass. A crashed mass
+    is red. The arrow shows the velocity.
 
     Args:
         states: first to current, each with a batch of one.

@@ -1,4 +1,4 @@
-"""The pools of PointMass: uniform, for tests, and one whose gates are mostly narrow and far out."""
+"""The pools of PointMass: uniform, for testing, and with many narrow gates far from the center."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from procurl.tasks.pool import TaskPool
 
 KINDS = ("uniform", "test", "hard")
 SIZE = 100
-SEED = 7  # of ten draws, the one on which `iid` comes nearest to the paper; docs/environments.md
+SEED = 7  # of ten draws, the one on which `iid` is closest to the paper; docs/environments.md
 
 Contexts = NDArray[np.float64]
 
@@ -17,15 +17,15 @@ Contexts = NDArray[np.float64]
 def point_mass_pool(
     kind: str = "uniform", size: int | None = None, seed: int | None = None
 ) -> TaskPool:
-    """Tasks drawn for PointMass, the same for the same arguments.
+    """Draw a pool of PointMass tasks; the same arguments give the same pool.
 
     - `uniform`: gate position, gate width and friction uniform over their ranges;
-    - `test`: drawn likewise, from random numbers of its own, so that no task is in both;
+    - `test`: drawn in the same way from other random numbers, so the two share no task;
     - `hard`: half uniform; a quarter with position N(3, 0.5²) and width N(1, 0.5²), a quarter with
       position N(−3, 0.5²) and the same width; friction uniform. Draws are clipped to the ranges.
 
     Args:
-        kind: one of the three.
+        kind: `uniform`, `test` or `hard`.
         size: number of tasks, 100 by default.
         seed: 7 by default.
     """
@@ -42,7 +42,7 @@ def point_mass_pool(
 
 
 def _with_hard_gates(contexts: Contexts, rng: np.random.Generator) -> Contexts:
-    """`contexts` with narrow gates on the right for its third quarter, on the left for its last."""
+    """`contexts` with narrow gates on the right in the third quarter, on the left in the last."""
     quarter = len(contexts) // 4
     if quarter == 0:
         return contexts

@@ -23,14 +23,14 @@ DT = 0.01
 PUSH = 1.5  # acceleration per unit of action
 NOISE = 0.05  # standard deviation of the acceleration noise, per axis and substep
 
-# Without friction, full force for a whole episode gives a speed of 150; the noise adds less than 1.
+# Without friction, full force for a whole episode leads to a speed of 150; noise adds less than 1.
 TOP_SPEED = 160.0
 
 
 class PointMassState(NamedTuple):
     """Position and velocity of b masses, and the task of each."""
 
-    x: Array  # [b] float32, like all but the last
+    x: Array  # [b] float32, like all fields but the last
     y: Array  # [b]
     vx: Array  # [b] velocity
     vy: Array  # [b]

@@ -1,1 +1,1 @@
-"""Pictures and animations of episodes."""
+"""Contact sheets of pictures, and animations of episodes."""

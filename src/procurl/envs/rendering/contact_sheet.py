@@ -1,4 +1,4 @@
-"""Many pictures on one sheet, in rows, with a caption below each."""
+"""Contact sheets: many pictures in rows, with a caption below each."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -32,25 +32,28 @@ def contact_sheet(
     columns: int = 4,
     gap: int = 16,
 ) -> Picture:
-    """[height, width, 3] all pictures row by row, each centerd in a place as large as the largest.
+    """[height, width, 3] all pictures row by row, each centered in a cell of the largest size.
 
     Args:
         pictures: [height, width, 3] uint8 each.
-        captions: one per picture, of any number of lines; None for none.
-        columns: pictures in a row.
-        gap: pixels around each place.
+        captions: one per picture, with any number of lines, or None.
+        columns: pictures per row.
+        gap: pixels around each cell.
     """
     require_whole("columns", columns, at_least=1)
     require_whole("gap", gap, at_least=0)
     _check_pictures(pictures)
     if captions is not None and len(captions) != len(pictures):
-        raise ValueError(f"captions must be {len(pictures)}, one a picture, got {len(captions)}")
+        raise ValueError(
+            f"captions must have one entry for each of the {len(pictures)} pictures, "
+            f"got {len(captions)}"
+        )
     columns = min(columns, len(pictures))
     rows = -(-len(pictures) // columns)
     height = max(picture.shape[0] for picture in pictures)
     width = max(picture.shape[1] for picture in pictures)
     font = ImageFont.load_default(TEXT_SIZE)
-    texts = [_wrapped(caption, width, font) for caption in captions or [""] * len(pictures)]
+    texts = [_wrap(caption, width, font) for caption in captions or [""] * len(pictures)]
     step_x = width + gap
     step_y = height + LINE_HEIGHT * max(len(lines) for lines in texts) + gap
 
@@ -75,7 +78,7 @@ def write_png(picture: Picture, path: str | PathLike[str]) -> None:
 
 def _check_pictures(pictures: Sequence[Picture]) -> None:
     if len(pictures) == 0:
-        raise ValueError("pictures is empty: a sheet needs at least one")
+        raise ValueError("pictures is empty: a contact sheet needs at least one")
     for i, picture in enumerate(pictures):
         if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
             raise ValueError(
@@ -84,8 +87,8 @@ def _check_pictures(pictures: Sequence[Picture]) -> None:
             )
 
 
-def _wrapped(caption: str, width: int, font: Font) -> list[str]:
-    """The caption's lines, broken where they are wider than `width` pixels."""
+def _wrap(caption: str, width: int, font: Font) -> list[str]:
+    """The lines of a caption, wrapped to `width` pixels."""
     lines = []
     for line in caption.splitlines():
         rest = line

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from procurl.envs.adapters.episode_batch import EpisodeBatch
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.rendering.contact_sheet import Picture, contact_sheet
-from procurl.envs.rendering.gif import indexed, palette_of, small_gif
+from procurl.envs.rendering.gif import apply_palette, palette_of, small_gif
 from procurl.internals.checks import require_number, require_whole
 from procurl.internals.files import write_bytes
 from procurl.tasks.pool import TaskPool
@@ -152,7 +152,7 @@ def _frames(
             _panel(env, episode, step, columns) if step < last else end
             for episode, last, end in zip(episodes, lasts, ends, strict=True)
         ]
-        frames.append(indexed(contact_sheet(panels, columns=columns, gap=GAP), palette))
+        frames.append(apply_palette(contact_sheet(panels, columns=columns, gap=GAP), palette))
     return frames
 
 
