@@ -105,7 +105,7 @@ def test_damage_is_noticed(tmp_path, results, file):
     content = bytearray((tmp_path / file).read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / file).write_bytes(content)
-    with pytest.raises(ValueError, match=f"{file} was altered or truncated"):
+    with pytest.raises(ValueError, match=f"{file} was changed or truncated"):
         read_records(tmp_path)
     (tmp_path / file).unlink()
     with pytest.raises(ValueError, match=f"{file} is missing"):
@@ -113,7 +113,7 @@ def test_damage_is_noticed(tmp_path, results, file):
 
 
 def test_a_folder_without_records_is_named(tmp_path):
-    with pytest.raises(ValueError, match="holds no records"):
+    with pytest.raises(ValueError, match="has no records"):
         read_records(tmp_path)
     (tmp_path / FILE).write_text("{}")
     with pytest.raises(ValueError, match="cannot be used: 'format'"):

@@ -63,7 +63,7 @@ def test_the_sentence_names_who_is_outside():
         "At 1M steps, 1 of our 2 means lie inside the paper's 95% interval widened by ours; "
         "outside: hard."
     )
-    assert "Nothing of ours" in agreement(rows[2:], 1_000_000)
+    assert "None of our numbers" in agreement(rows[2:], 1_000_000)
 
 
 def test_rows_have_ours_and_the_papers_numbers():

@@ -93,7 +93,7 @@ class TestRegistry:
             entries_named(["metrics-pointmas-s"])
 
     def test_the_beginning_of_names_is_answered_with_them(self):
-        with pytest.raises(ValueError, match="begin with it: theorem-1, theorem-2. `procurl"):
+        with pytest.raises(ValueError, match="start with it: theorem-1, theorem-2. `procurl"):
             entries_named(["theorem"])
 
     def test_all_is_everything(self):
@@ -171,12 +171,12 @@ class TestFromRecords:
 
     def test_our_settings_are_the_papers(self, made):
         _, text = made
-        assert "65 of 65 settings are the paper's." in text
-        assert "85 of 85 settings are the paper's." in text
+        assert "65 of 65 settings match the paper's." in text
+        assert "85 of 85 settings match the paper's." in text
 
     def test_claims_are_made_of_what_there_is(self, made, tmp_path):
         _, text = made
-        assert "of 21 claims that could be checked hold." in text
+        assert "of the 21 claims with runs hold." in text
         recorded(tmp_path / "records", HARD, ["procurl-val", "iid"])
         alone = run(["claims"], out=tmp_path, from_records=[tmp_path / "records"])
         assert "of 1 claims" in alone
@@ -188,7 +188,7 @@ class TestFromRecords:
         results = dataclasses.replace(results, evaluations={**results.evaluations, late: some})
         made = curves_page({"pointmass-s": compact(results)}, tmp_path)
         assert made.verdict.startswith(
-            "Highest at 0.6M, as far as all runs have got of 1M: procurl-val with 0."
+            "Highest at 0.6M of 1M, the last step of all runs: procurl-val with 0."
         )
         assert "| at 0.6M |" in made.body
         assert "at 1M" not in made.body
@@ -217,14 +217,14 @@ class TestFromRecords:
         nothing = [m._replace(performance=math.nan) for m in results.evaluations[lost]]
         results = dataclasses.replace(results, evaluations={**results.evaluations, lost: nothing})
         made = curves_page({"pointmass-s": compact(results)}, tmp_path)
-        assert made.verdict.startswith("Highest at 25k, as far as all runs have got of 1M: iid")
+        assert made.verdict.startswith("Highest at 25k of 1M, the last step of all runs: iid")
 
     def test_records_that_a_named_entry_lacks_are_an_error(self, records, tmp_path):
         with pytest.raises(ValueError, match="curves-antgoal needs records of antgoal"):
             run(["curves-antgoal"], out=tmp_path, from_records=[records])
 
     def test_a_folder_without_records_is_an_error(self, tmp_path):
-        with pytest.raises(ValueError, match="nowhere holds no records"):
+        with pytest.raises(ValueError, match="nowhere has no folders of records"):
             run([], out=tmp_path, from_records=[tmp_path / "nowhere"])
 
     def test_the_overview_keeps_what_was_made_before(self, tmp_path):
@@ -295,7 +295,9 @@ class TestTraining:
         )
         run(["curves-pointmass-d"], seeds=2, out=tmp_path, options=options)
         assert asked[0][1] == ["procurl-val", "iid"]
-        with pytest.raises(ValueError, match="procurl-argmax leave nothing to run"):
+        with pytest.raises(
+            ValueError, match="strategies must include one of .* got procurl-argmax"
+        ):
             run(
                 ["curves-pointmass-d"],
                 out=tmp_path,
@@ -381,16 +383,16 @@ class TestCommand:
         ("arguments", "sentence"),
         [
             (["theorem-1", "--join-records", "a"], "--join-records writes no pages"),
-            (["--join-records", "nowhere"], "nowhere holds no records"),
+            (["--join-records", "nowhere"], "nowhere has no folders of records"),
             (["metrics-pointmas-s"], "Did you mean 'metrics-pointmass-s'?"),
             (["theorem-1", "--seeds", "0"], "seeds must be an integer of at least 1, got 0"),
             (["theorem-1", "--steps", "-5"], "steps must be an integer of at least 1, got -5"),
             (["theorem-1", "--workers", "0"], "workers must be an integer of at least 1, got 0"),
             (["theorem-1", "--eval-every", "0"], "eval_every must be an integer of at least 1"),
             (["curves-antgoal", "--engine", "sb3"], "engine must be one of jax, host, got 'sb3'"),
-            (["curves-pointmass-d", "--engine", "host"], "curves-pointmass-d trains in none of"),
+            (["curves-pointmass-d", "--engine", "host"], "which curves-pointmass-d does not need"),
             (["curves-basickarel", "--eval-every", "2000"], "at least the 2048 steps of an update"),
-            (["--from-records", "nowhere"], "nowhere holds no records"),
+            (["--from-records", "nowhere"], "nowhere has no folders of records"),
         ],
     )
     def test_bad_input_is_one_sentence_and_status_2(self, capsys, tmp_path, arguments, sentence):

@@ -57,8 +57,8 @@ def test_the_plain_strategy_is_the_same_in_every_table():
     ("text", "reason"),
     [
         ("", "line 1: the columns must be"),
-        (HEAD + "metrics,iid\n", "line 2: 8 cells are needed, got 2"),
-        (HEAD + GOOD + GOOD, "line 3: .* stands there twice"),
+        (HEAD + "metrics,iid\n", "line 2: a row must have 8 cells, got 2"),
+        (HEAD + GOOD + GOOD, "line 3: .* appears twice"),
         (HEAD + GOOD.replace("metrics", "metric"), "line 2: table must be one of"),
         (HEAD + GOOD.replace("pointmass-s", "pointmass"), "line 2: env must be one of"),
         (HEAD + GOOD.replace("0.27", "x"), "line 2: could not convert"),

@@ -162,19 +162,22 @@ def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypat
     run([CURVES], seeds=2, out=a, options=some("iid", n_envs=2, eval_episodes=4))
     page = a / CURVES / "README.md"
     alone = page.read_text(encoding="utf-8")
-    assert "2 environments a run. Its batches of 2 runs trained for" in alone
-    assert "each on one GPU of: elsewhere, ? cores." in alone
+    assert "2 environments per run. Trained in batches of 2 runs for" in alone
+    assert "each on one GPU of elsewhere, ? cores." in alone
     assert alone.endswith("Trained by\n\n    procurl a\n")
 
     other = {**facts, "command": "procurl b", "device": "cpu", "width": 1}
     record(b, "procurl-val", facts=other, n_envs=2)
     run([CURVES], out=a, from_records=[a / "records", b / "records"])
     told = page.read_text(encoding="utf-8")
-    assert "2 environments a run.\n\n- iid: batches of 2 runs trained for" in told
-    assert "each on one GPU of: elsewhere, ? cores.\n- procurl-val: runs trained for" in told
-    assert "each on one core of: elsewhere, ? cores.\n" in told
+    assert "2 environments per run.\n\n- iid: trained in batches of 2 runs for" in told
+    assert (
+        "each on one GPU of elsewhere, ? cores.\n- procurl-val: trained one run at a time for"
+        in told
+    )
+    assert "each on one core of elsewhere, ? cores.\n" in told
     assert told.endswith("Trained by\n\n    procurl a\n    procurl b\n")
-    assert "beta=5" not in told  # is no part of this page
+    assert "beta=5" not in told  # not part of this page
 
 
 def test_settings_of_ppo_that_a_sweep_names_are_its_own():

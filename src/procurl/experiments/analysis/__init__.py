@@ -1,1 +1,1 @@
-"""What many runs say together: statistics, curves, tables and figures."""
+"""Statistics, learning curves, tables and figures over many runs."""

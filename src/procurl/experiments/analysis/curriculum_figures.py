@@ -1,4 +1,4 @@
-"""Figures of curricula and pools: what was played along training, and what there was to play."""
+"""Figures of curricula and pools: the tasks played during training, and the tasks available."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,15 +32,15 @@ def draw_curriculum(
     path: Path,
     pictures: Mapping[str, Picture] | None = None,
 ) -> None:
-    """The features of the picked tasks against training, a panel each, with pictures of tasks.
+    """Draw the features of the picked tasks against training steps, a panel per feature.
 
     Lines are means over runs ± 1 standard error, smoothed as learning curves are.
 
     Args:
-        found: of all contenders together, at least one.
-        features: of the pool; features that never differ are left out.
+        found: trends of all contenders, at least one.
+        features: of the pool; constant features are left out.
         path: of the files.
-        pictures: below the panels, by their captions.
+        pictures: of tasks, drawn below the panels, keyed by caption.
     """
     shown = [j for j, column in enumerate(features.values.T) if np.ptp(column) > 0]
     wide = 2.15 * max(len(shown), 2)
@@ -58,7 +58,7 @@ def draw_curriculum(
 def typical_pictures(
     found: Sequence[Trend], features: Features, env: str, pool: TaskPool, steps: Sequence[int]
 ) -> dict[str, Picture]:
-    """Pictures of a typical task at each of the steps, by captions that name them."""
+    """A picture of a typical task at each step, keyed by caption."""
     dynamics = make_host_env(env)
     pictures = {}
     for step in steps:
@@ -69,9 +69,9 @@ def typical_pictures(
 
 
 def draw_pools(pools: Mapping[str, TaskPool], path: Path) -> None:
-    """Where the tasks of several pools lie: two contexts as a map, the third as color.
+    """Draw the tasks of several pools: two context variables as a map, the third as color.
 
-    Beside each map stand the distributions of the two contexts.
+    Histograms of both variables are beside each map.
     """
     first = next(iter(pools.values()))
     assert first.contexts is not None
@@ -94,7 +94,7 @@ def draw_pools(pools: Mapping[str, TaskPool], path: Path) -> None:
 
 
 def _draw_pool(axes: Any, pool: TaskPool, low: Floats, high: Floats, color: str) -> Any:
-    """Draw a map with its two distributions, and give the map's dots."""
+    """Draw a map with its two histograms and return the map's dots."""
     above, middle, beside = axes
     assert pool.contexts is not None
     x, y, last = pool.contexts[:, 0], pool.contexts[:, 1], pool.contexts[:, -1]
@@ -154,7 +154,7 @@ def _draw_pictures(part: Any, pictures: Mapping[str, Picture]) -> None:
 
 
 def _height_of(pictures: Mapping[str, Picture], wide: float) -> float:
-    """Inches that a row of pictures and its captions take."""
+    """Height in inches of a row of pictures with captions."""
     height, width = next(iter(pictures.values())).shape[:2]
     return float(0.95 * wide / len(pictures) * height / width + 0.35)
 

@@ -1,4 +1,4 @@
-"""Learning curves: all that the runs of one contender measured, as arrays over runs and steps."""
+"""Learning curves: every evaluation of a contender's runs, as arrays over runs and steps."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from procurl.records.results import Results
 
 
 class Curve(NamedTuple):
-    """Every evaluation of one contender's runs; NaN where a run has none at that step."""
+    """Every evaluation of one contender's runs; NaN if a run has none at that step."""
 
     label: str
     seeds: NDArray[np.int64]  # [r] ascending
@@ -24,11 +24,11 @@ class Curve(NamedTuple):
     seconds: Floats  # [r, k] of training
 
     def at(self, step: int) -> Floats:
-        """[r] performance at that step, NaN where it was not evaluated."""
+        """[r] performance at that step, NaN for runs not evaluated there."""
         return self._column(self.performance, step)
 
     def test_at(self, step: int) -> Floats:
-        """[r] performance on the test pool at that step, NaN where it was not evaluated."""
+        """[r] performance on the test pool at that step, NaN for runs not evaluated there."""
         return self._column(self.test_performance, step)
 
     @property
@@ -37,11 +37,11 @@ class Curve(NamedTuple):
         return not np.isnan(self.test_performance).all()
 
     def env_steps_at(self, step: int) -> Floats:
-        """[r] environment steps taken until then, NaN where it was not evaluated."""
+        """[r] environment steps up to that step, NaN for runs not evaluated there."""
         return self._column(self.env_steps, step)
 
     def seconds_at(self, step: int) -> Floats:
-        """[r] seconds of training until then, NaN where it was not evaluated."""
+        """[r] seconds of training up to that step, NaN for runs not evaluated there."""
         return self._column(self.seconds, step)
 
     @property
@@ -52,7 +52,7 @@ class Curve(NamedTuple):
     def best(self, until: int | None = None) -> tuple[Floats, Floats]:
         """([r] best performance on the training pool, [r] test performance at that evaluation).
 
-        The first of equal evaluations counts; NaN for a run without any.
+        Ties go to the earliest evaluation. A run without evaluations has NaN.
         """
         shown = self.performance[:, : self._until(until)]
         there = np.where(np.isnan(shown), -np.inf, shown)
@@ -61,7 +61,7 @@ class Curve(NamedTuple):
         return shown[row, where], self.test_performance[row, where]
 
     def cut(self, until: int) -> "Curve":
-        """The same without the evaluations after step `until`."""
+        """This curve without the evaluations after step `until`."""
         k = self._until(until)
         return self._replace(
             steps=self.steps[:k],
@@ -82,7 +82,7 @@ class Curve(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One evaluation of one run, as far as curves need it."""
+    """The part of one evaluation that curves need."""
 
     label: str
     seed: int
@@ -91,8 +91,8 @@ class Point(NamedTuple):
 
 
 def learning_curves(results: Results) -> list[Curve]:
-    """One curve per contender, in the order of the results; runs without evaluations have none."""
-    return _gathered(
+    """One curve per contender, in the order of the results, over all runs with evaluations."""
+    return _gather(
         _point(run.label, run.seed, at)
         for run in results.runs
         for at in results.evaluations.get(run, ())
@@ -100,8 +100,8 @@ def learning_curves(results: Results) -> list[Curve]:
 
 
 def curves_from_rows(rows: Iterable[ExportRow]) -> list[Curve]:
-    """The same from rows of the exported table."""
-    return _gathered(
+    """One curve per contender, from rows of `procurl export`."""
+    return _gather(
         _point(
             f"{row.strategy}:{row.setting}" if row.setting else row.strategy,
             row.seed,
@@ -112,7 +112,7 @@ def curves_from_rows(rows: Iterable[ExportRow]) -> list[Curve]:
 
 
 def by_label(curves: Iterable[Curve]) -> Mapping[str, Curve]:
-    """The curves by their contender."""
+    """The curves, keyed by contender."""
     return {curve.label: curve for curve in curves}
 
 
@@ -121,7 +121,7 @@ def _point(label: str, seed: int, at: Evaluation) -> Point:
     return Point(label, seed, at.step, values)
 
 
-def _gathered(points: Iterable[Point]) -> list[Curve]:
+def _gather(points: Iterable[Point]) -> list[Curve]:
     by_contender: dict[str, list[Point]] = {}
     for point in points:
         by_contender.setdefault(point.label, []).append(point)

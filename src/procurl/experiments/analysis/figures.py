@@ -1,7 +1,7 @@
 """Figures for papers and reports, each as a PNG and an SVG file (extra `report`).
 
-A strategy has the same color and dash in every figure. The colors are Okabe and Ito's, which the
-color-blind can tell apart, and dashes tell them apart in gray.
+A strategy has the same color and dash in every figure. The colors are Okabe and Ito's, which
+color-blind readers can tell apart. Dashes tell lines apart in gray.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,7 +82,7 @@ LEGEND_MARK = "\u200b"  # Matplotlib leaves out labels that start with an unders
 
 
 def line_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
-    """How each contender is drawn: known strategies as everywhere, others with what is left."""
+    """The style of each contender: known strategies have their own, others get unused ones."""
     known = {label: STRATEGY_LINES[label] for label in labels if label in STRATEGY_LINES}
     free = (
         line
@@ -97,7 +97,7 @@ _DASHES = (SOLID, DASHED, DOTTED, (0, (6, 1.5, 1, 1.5)))
 
 
 def _endless(free: Iterator[LineStyle]) -> Iterator[LineStyle]:
-    """The lines that are left, then all over again."""
+    """The unused styles, then all styles over and over."""
     yield from free
     while True:
         yield from (LineStyle(color, dash) for dash, color in product(_DASHES, COLORS))
@@ -107,12 +107,12 @@ def _endless(free: Iterator[LineStyle]) -> Iterator[LineStyle]:
 def new_figure(
     path: Path, size: tuple[float, float], rows: int = 1, columns: int = 1, **options: Any
 ) -> Iterator[tuple[Any, Any]]:
-    """Give (figure, axes `[rows][columns]`) in the common style; written as PNG and SVG at the end.
+    """Yield (figure, axes `[rows][columns]`) in the common style, then save it as PNG and SVG.
 
     Args:
-        path: of the files, whatever its suffix.
-        size: inches.
-        rows, columns: of the axes; none where `rows` is 0.
+        path: of the files; the suffix is replaced.
+        size: width and height in inches.
+        rows, columns: of the axes; `rows=0` creates none.
         options: for `Figure.subplots`.
     """
     try:
@@ -143,10 +143,10 @@ def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "
     """Learning curves: mean performance ± 1 standard error, smoothed over five evaluations.
 
     Args:
-        curves: one line each.
+        curves: to draw, one line each.
         path: of the files.
         title: above the figure.
-        x: `train`, `env` or `seconds`, what performance is drawn against.
+        x: horizontal axis, `train` for training steps, `env` for environment steps, or `seconds`.
     """
     with new_figure(path, (6.4, 3.6)) as (figure, axes):
         plot_curves(axes[0][0], curves, x)
@@ -155,7 +155,7 @@ def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "
 
 
 def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
-    """The curves of `draw_curves` on a given axis, the best last value first in the legend."""
+    """Draw the curves on `axis`. The legend lists the highest final value first."""
     if x not in AXES:
         raise ValueError(f"x must be one of {', '.join(AXES)}, got {x!r}")
     lines = line_styles([curve.label for curve in curves])
@@ -210,7 +210,7 @@ def _log_scale(axis: Any) -> None:
 
 
 def curve_axis(curve: Curve, x: str) -> Floats:
-    """[k] where the evaluations stand: training steps, or the mean over runs of another measure."""
+    """[k] horizontal positions of the evaluations: training steps, or means over runs."""
     if x == "train":
         return curve.steps.astype(np.float64)
     if x == "env":
@@ -219,14 +219,14 @@ def curve_axis(curve: Curve, x: str) -> Floats:
 
 
 def mean_curve(curve: Curve) -> tuple[Floats, Floats]:
-    """([k] mean, [k] standard error) over runs of the smoothed curves; NaN where nobody is."""
+    """([k] mean, [k] standard error) over runs of the smoothed curves; NaN without a value."""
     heights = smooth(curve.performance, SMOOTHING_WINDOW)
     error = np.array([standard_error(column) for column in heights.T])
     return mean_over_runs(heights), error
 
 
 class Pair(NamedTuple):
-    """A number of ours beside theirs."""
+    """Our number and the paper's."""
 
     label: str
     ours: Interval | None
@@ -234,7 +234,7 @@ class Pair(NamedTuple):
 
 
 def draw_intervals(panels: Mapping[str, Sequence[Pair]], path: Path, x_label: str) -> None:
-    """Means with 95% intervals, a panel each: ours filled, the paper's hollow, one row a label."""
+    """Draw means with 95% intervals: a row per label, ours filled, the paper's hollow."""
     names = [row.label for row in next(iter(panels.values()))]
     size = (1.6 + 1.75 * len(panels), 0.8 + 0.3 * len(names))
     with new_figure(path, size, 1, len(panels), sharey=True) as (figure, axes):
@@ -253,9 +253,9 @@ def draw_intervals(panels: Mapping[str, Sequence[Pair]], path: Path, x_label: st
 def draw_ablation(
     panels: Mapping[str, Sequence[tuple[float, Pair]]], path: Path, x_label: str
 ) -> None:
-    """Performance against a setting, a panel per moment of training: ours filled, theirs hollow.
+    """Draw performance against a setting: a panel per step, ours filled, the paper's hollow.
 
-    Values stand side by side at equal distances.
+    Values are evenly spaced, whatever their distance.
     """
     with new_figure(path, (2.4 * len(panels) + 0.5, 2.8), 1, len(panels), sharey=True) as (
         figure,
@@ -320,5 +320,5 @@ def _ours_and_theirs(figure: Any, axis: Any) -> None:
 
 
 def _last_mean(curve: Curve) -> float:
-    """The last point of the drawn curve, by which legends are sorted; nobody there comes last."""
+    """The last point of the drawn curve, which sorts legends; curves without one come last."""
     return float(np.nan_to_num(mean_curve(curve)[0][-1], nan=-np.inf))

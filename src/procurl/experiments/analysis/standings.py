@@ -1,4 +1,4 @@
-"""Where each contender stands: every number that tables show of it."""
+"""Every number that tables show of a contender."""
 
 import math
 from collections.abc import Sequence
@@ -24,19 +24,19 @@ NO_EVALUATION = "there is no evaluation yet, so there is nothing to show"
 
 
 class Standing(NamedTuple):
-    """What the runs of one contender came to; sort by these numbers, show the table's cells."""
+    """The numbers of one contender's runs. Sort by these; tables show them as text."""
 
     label: str
     runs: int
-    steps: tuple[int, ...]  # that are shown
+    steps: tuple[int, ...]  # shown in tables
     performance: tuple[Interval, ...]  # at each of them
     iqm: Estimate  # at the last of them
-    improvement: Estimate | None  # over the baseline there; None without it, or with one run
+    improvement: Estimate | None  # over the baseline there; None without one, or for a single run
     area: Interval  # under the learning curve
-    reached: TimeToThreshold | None  # the threshold; None where no mean is above 0
+    reached: TimeToThreshold | None  # None if no mean is above 0
     env_steps: Interval  # at the last shown step, training and teacher
-    seconds: Interval  # likewise; of the whole batch that a run was trained in
-    test: Interval | None = None  # performance on the test pool there, where there is one
+    seconds: Interval  # likewise; of the whole batch that the run is part of
+    test: Interval | None = None  # performance on the test pool there, if there is one
 
 
 def standings(
@@ -45,14 +45,13 @@ def standings(
     baseline: str = BASELINE,
     threshold: float | None = None,
 ) -> list[Standing]:
-    """Every contender's numbers, in the order of the curves.
+    """The numbers of every contender, in the order of the curves.
 
     Args:
-        curves: at least one curve.
-        steps: to show; by default about a quarter, a half and all of training.
-        baseline: the contender that the others are compared with, where it is there.
-        threshold: for the steps to reach it; by default half of the best final mean, and none
-            where that is not above 0.
+        curves: at least one.
+        steps: to show; by default about a quarter, half and all of training.
+        baseline: contender to compare the others with, if it is among them.
+        threshold: whose steps to count; by default half of the best final mean, if that is above 0.
     """
     if not curves:
         raise ValueError(NO_EVALUATION)
@@ -86,10 +85,10 @@ def standings(
 
 
 def with_test(rows: Sequence[Standing], curves: Sequence[Curve]) -> list[Standing]:
-    """The same with the performance on the test pool, where the curves have any.
+    """The standings with performance on the test pool, if the curves have any.
 
     Args:
-        rows: the standings of these curves.
+        rows: standings of these curves.
         curves: in the same order.
     """
     if not any(curve.has_test for curve in curves):
@@ -101,14 +100,14 @@ def with_test(rows: Sequence[Standing], curves: Sequence[Curve]) -> list[Standin
 
 
 def shown_steps(curves: Sequence[Curve]) -> list[int]:
-    """The evaluated steps nearest to a quarter, a half and all of training."""
+    """The evaluated steps nearest to a quarter, half and all of training."""
     steps = max((curve.steps for curve in curves), key=len)
     quarters = (steps[-1] / 4, steps[-1] / 2, steps[-1])
     return list(dict.fromkeys(int(steps[np.argmin(np.abs(steps - at))]) for at in quarters))
 
 
 def _improvement(curve: Curve, base: Curve | None, step: int) -> Estimate | None:
-    """Over the baseline; a single run on either side tells nothing of a chance."""
+    """Probability of improvement over the baseline; None if a side has a single run."""
     if base is None or base is curve:
         return None
     ours, theirs = curve.at(step), base.at(step)
@@ -118,5 +117,5 @@ def _improvement(curve: Curve, base: Curve | None, step: int) -> Estimate | None
 
 
 def _count(values: Floats) -> int:
-    """How many runs were measured."""
+    """The number of runs with a value."""
     return int((~np.isnan(values)).sum())

@@ -1,8 +1,8 @@
-"""What many runs say together: intervals, interquartile means, comparisons, areas, steps to reach.
+"""Statistics over runs: intervals, interquartile means, comparisons, areas, steps to a threshold.
 
-Values come one per run. NaN stands for "not measured", such as an evaluation that a run has not
-come to yet; such runs are left out of a number, and how many were counted is told beside it.
-Nothing is drawn at random but by the seed that is given.
+Values come one per run. NaN means "not measured", such as an evaluation that a run has not reached
+yet. Such runs are left out, and the number of runs counted is reported. All randomness comes from
+the seed argument.
 """
 
 import math
@@ -46,11 +46,11 @@ SMOOTHING_WINDOW = 5  # evaluations, in figures only
 
 
 class Interval(NamedTuple):
-    """A mean and half the width of its confidence interval, NaN where a single run has none."""
+    """A mean and half the width of its confidence interval, which is NaN for a single run."""
 
     mean: float
     half_width: float
-    runs: int  # that were counted
+    runs: int  # counted
 
     def __str__(self) -> str:
         if math.isnan(self.mean):
@@ -61,7 +61,7 @@ class Interval(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number and the ends of its bootstrap interval, NaN where a single run has none."""
+    """A number and the ends of its bootstrap interval, which are NaN for a single run."""
 
     value: float
     low: float
@@ -75,16 +75,16 @@ class Estimate(NamedTuple):
 
 
 class TimeToThreshold(NamedTuple):
-    """How soon runs came to a threshold; those that never did stay in the count."""
+    """How soon runs reached a threshold, including the runs that never did."""
 
     threshold: float
     runs: int
     reached: int
-    median: float  # steps over all runs, infinite where half of them or more never got there
+    median: float  # steps over all runs, infinite if at least half never reached it
 
     @property
     def goal(self) -> str:
-        """The threshold to two digits."""
+        """The threshold with two significant digits."""
         return f"{float(f'{self.threshold:.2g}'):g}"
 
 
@@ -119,7 +119,7 @@ def mean_over_runs(values: ArrayLike) -> Floats:
 def difference_interval(
     ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Our mean less theirs, with the interval of Welch's t, for runs that vary differently.
+    """Our mean minus theirs, with Welch's t interval for unequal variances.
 
     >>> str(difference_interval([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]))
     '0.00 [-2.27, 2.27]'
@@ -138,7 +138,7 @@ def difference_interval(
 
 
 def standard_error(values: ArrayLike) -> float:
-    """Of the mean; 0 for a single value, so that a lone run draws a line."""
+    """The standard error of the mean; 0 for a single value, which is then drawn as a plain line."""
     sample = _measured(values)
     return _standard_error(sample) if len(sample) > 1 else 0.0
 
@@ -146,8 +146,8 @@ def standard_error(values: ArrayLike) -> float:
 def iqm(values: ArrayLike) -> float:
     """Interquartile mean: the mean of the middle half of the values.
 
-    Where n is not a multiple of 4, the two values at the edge of the middle half count in part, so
-    that exactly a quarter of the weight is cut off at either end.
+    If n is not a multiple of 4, the two values at the edges of the middle half count in part, so
+    that exactly a quarter of the weight is cut off at each end.
 
     >>> iqm([0.0, 1.0, 2.0, 9.0])
     1.5
@@ -167,14 +167,14 @@ def iqm_interval(
 ) -> Estimate:
     """Interquartile mean over all runs with a stratified bootstrap interval (percentiles).
 
-    Where no environment has two runs, there is nothing to draw anew and no interval.
+    There is no interval unless some environment has two runs.
 
     Args:
         strata: the values of one environment's runs, or a list with those of each environment. Runs
-            are drawn anew within their environment, and the mean is taken over all together.
+            are resampled within their environment, and the mean is over all of them.
         confidence: of the interval.
-        resamples: how many times the runs are drawn anew.
-        seed: of the draws.
+        resamples: number of bootstrap resamples.
+        seed: of the bootstrap.
     """
     samples = _strata(strata)
     rng = _generator(resamples, confidence, seed)
@@ -201,9 +201,9 @@ def probability_of_improvement(
 ) -> Estimate:
     """The chance that a run of ours does better than a run of theirs, a tie counting half.
 
-    With several environments it is the mean over them. The interval is a bootstrap in which the
-    runs of both sides are drawn anew within each environment. A single run tells nothing of how
-    runs vary: there is no interval unless both sides have two runs in some environment.
+    With several environments it is the mean over them. The bootstrap interval resamples the runs of
+    both sides within each environment. There is no interval unless both sides have two runs in some
+    environment: a single run says nothing about how runs vary.
 
     >>> probability_of_improvement([1.0, 2.0], [0.0, 1.0]).value
     0.875
@@ -237,8 +237,8 @@ def probability_of_improvement(
 def area_under_curve(steps: ArrayLike, performance: ArrayLike) -> Floats:
     """[runs] mean height of learning curves between their first and last evaluation.
 
-    Straight lines join the evaluations. One evaluation is its own area; a run that lacks one has
-    none (NaN), since a shorter curve cannot be compared.
+    Straight lines join the evaluations. A single evaluation is its own area. A run that lacks an
+    evaluation has NaN, because a shorter curve cannot be compared.
 
     Args:
         steps: [k] ascending.
@@ -252,12 +252,12 @@ def area_under_curve(steps: ArrayLike, performance: ArrayLike) -> Floats:
 
 
 def steps_to_reach(steps: ArrayLike, performance: ArrayLike, threshold: float) -> Floats:
-    """[runs] steps of the first evaluation at or above the threshold, infinite where there is none.
+    """[runs] steps of the first evaluation at or above the threshold, infinite if there is none.
 
     Args:
         steps: [k] ascending.
         performance: [runs, k], or [k] for a single run.
-        threshold: to be reached.
+        threshold: to reach.
     """
     at, heights = _curves(steps, performance)
     require_number("threshold", threshold)
@@ -268,7 +268,7 @@ def steps_to_reach(steps: ArrayLike, performance: ArrayLike, threshold: float) -
 def time_to_threshold(
     steps: ArrayLike, performance: ArrayLike, threshold: float
 ) -> TimeToThreshold:
-    """How many runs came to the threshold, and the median over all of them."""
+    """How many runs reached the threshold, and the median number of steps over all runs."""
     taken = steps_to_reach(steps, performance, threshold)
     count = int(np.isfinite(taken).sum())
     median = float(np.median(taken)) if len(taken) else math.nan
@@ -276,9 +276,9 @@ def time_to_threshold(
 
 
 def smooth(performance: ArrayLike, over: int = SMOOTHING_WINDOW) -> Floats:
-    """Each evaluation as the mean of the `over` around it; fewer at the ends of the curve.
+    """Each evaluation as the mean of the `over` evaluations around it, fewer at the ends.
 
-    What was not measured is left out of the means, and stays unmeasured.
+    NaN is left out of the means and stays NaN.
 
     Args:
         performance: [..., k].
@@ -304,17 +304,17 @@ def _window_sums(values: NDArray[Any], half: int) -> Floats:
 
 
 def _measured(values: ArrayLike) -> Floats:
-    """[n] the values without those that were not measured; an infinite one is refused."""
+    """[n] the values without NaN; raises on infinite ones."""
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1:
-        raise ValueError(f"values must be one per run, got the shape {list(sample.shape)}")
+        raise ValueError(f"values must have the shape [runs], got {list(sample.shape)}")
     if np.isinf(sample).any():
-        raise ValueError("values must not be infinite: no mean could be taken")
+        raise ValueError("values must not be infinite: their mean is not defined")
     return sample[~np.isnan(sample)]
 
 
 def _strata(strata: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
-    """The values of every environment, whether one or several were given."""
+    """The values of each environment, whether one or several are given."""
     if isinstance(strata, np.ndarray):
         return [_measured(row) for row in np.atleast_2d(strata)]
     given: Any = strata
@@ -330,7 +330,7 @@ def _standard_error(sample: Floats) -> float:
 
 
 def _middle(share: Any) -> Any:
-    """How much of the middle half lies below a share of the sorted runs."""
+    """The share of the middle half that lies below a share of the sorted runs."""
     return 2 * (np.clip(share, 0.25, 0.75) - 0.25)
 
 

@@ -1,4 +1,4 @@
-"""Tables of where contenders stand, as text, Markdown or CSV."""
+"""Tables of standings, as text, Markdown or CSV."""
 
 import csv
 import io
@@ -20,14 +20,14 @@ NUMERIC = frozenset("0123456789-–>")  # how the cells of a column of numbers b
 
 
 class Table(NamedTuple):
-    """Cells as they are shown."""
+    """A table of text cells."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 def terminal_table(curves: Sequence[Curve]) -> Table:
-    """The short form: performance along training, environment steps and time."""
+    """The short table of the terminal: performance along training, environment steps and time."""
     if not curves:
         raise ValueError(NO_EVALUATION)
     shown = shown_steps(curves)
@@ -44,7 +44,7 @@ def terminal_table(curves: Sequence[Curve]) -> Table:
 
 
 def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
-    """Everything that is known of every contender, for reports and papers."""
+    """The full table of reports and papers: every number of every contender."""
     first = rows[0]
     last = step_label(first.steps[-1])
     head = (
@@ -81,7 +81,7 @@ def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
 
 
 def numbers_table(rows: Sequence[Standing]) -> Table:
-    """The same as plain numbers for a CSV file, an empty cell where there is none."""
+    """The full table as plain numbers for a CSV file; missing numbers are empty cells."""
     shown = rows[0].steps
     head = ["strategy", "runs"]
     for step in shown:
@@ -106,7 +106,7 @@ def numbers_table(rows: Sequence[Standing]) -> Table:
 
 
 def as_text(table: Table) -> str:
-    """Aligned columns: those of numbers to the right, those of words to the left."""
+    """Aligned columns: numbers to the right, words to the left."""
     lines = [table.head, *table.rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -119,7 +119,7 @@ def as_text(table: Table) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A table of GitHub's Markdown, aligned likewise; a bar within a cell is escaped."""
+    """A GitHub Markdown table, aligned likewise. Bars within cells are escaped."""
     rule = ["---:" if right else "---" for right in _of_numbers(table)]
     lines = [table.head, rule, *table.rows]
     escaped = ([cell.replace("|", r"\|") for cell in line] for line in lines)
@@ -136,7 +136,7 @@ def as_csv(table: Table) -> str:
 
 
 def _reached_cells(reached: TimeToThreshold | None, last: str) -> tuple[str, str]:
-    """How many runs got to the threshold, and after how many steps."""
+    """How many runs reached the threshold, and after how many steps."""
     if reached is None:
         return MISSING, MISSING
     median = step_label(reached.median) if math.isfinite(reached.median) else f"> {last}"
@@ -144,13 +144,13 @@ def _reached_cells(reached: TimeToThreshold | None, last: str) -> tuple[str, str
 
 
 def _of_numbers(table: Table) -> list[bool]:
-    """Of each column, whether it holds numbers; the first never counts as such."""
+    """Whether each column holds numbers; the first column never does."""
     columns = list(zip(*table.rows, strict=True)) or [()] * len(table.head)
     return [i > 0 and all(x[:1] in NUMERIC for x in column) for i, column in enumerate(columns)]
 
 
 def _latest(values: Floats) -> float:
-    """The mean over runs at the last evaluation that any of them has."""
+    """The mean over runs at the last evaluation that any run has."""
     return mean_interval(values[:, -1]).mean
 
 

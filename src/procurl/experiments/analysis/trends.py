@@ -1,4 +1,4 @@
-"""What a curriculum played: features of the picked tasks along training, block by block."""
+"""Features of the tasks that a curriculum picked during training, block by block."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -11,30 +11,30 @@ from procurl.records.evaluation import Evaluation
 from procurl.records.results import Results
 from procurl.tasks.pool import TaskPool
 
-BLOCK = 100  # picked tasks that a point stands for
-BLOCKS = {"basickarel": 500}  # where the paper took another number
-MIRRORED = frozenset({"gate_position"})  # left and right are alike: their absolute value counts
+BLOCK = 100  # picked tasks per point
+BLOCKS = {"basickarel": 500}  # as in the paper
+MIRRORED = frozenset({"gate_position"})  # left and right are equivalent: shown as |value|
 
 
 class Features(NamedTuple):
-    """What describes the tasks of a pool in plots."""
+    """Numbers that describe the tasks of a pool in plots."""
 
     names: tuple[str, ...]  # f of them
     values: Floats  # [n, f]
 
 
 class Trend(NamedTuple):
-    """The tasks that one run played, in blocks."""
+    """The tasks that one run played, averaged over blocks."""
 
     label: str
     seed: int
     steps: Floats  # [b] training steps in the middle of each block
     means: Floats  # [b, f] of the features
-    typical: NDArray[np.int64]  # [b] the played task that is nearest to the block's means
+    typical: NDArray[np.int64]  # [b] the played task nearest to the block's means
 
 
 def features_of(pool: TaskPool) -> Features:
-    """The pool's contexts and features, gate positions by their distance from the middle."""
+    """The pool's contexts and features, with gate positions as distances from the middle."""
     columns: dict[str, Floats] = {}
     for j, name in enumerate(pool.names):
         assert pool.contexts is not None
@@ -50,12 +50,12 @@ def features_of(pool: TaskPool) -> Features:
 def trends(
     results: Results, labels: Iterable[str] | None = None, seeds: int | None = None
 ) -> list[Trend]:
-    """The trend of every run that has filled a block.
+    """The trend of every run that has played at least one block of tasks.
 
     Args:
-        results: to read the picks from.
-        labels: contenders to follow, all by default.
-        seeds: of each contender, as many runs are followed; all by default.
+        results: with the picks of each run.
+        labels: contenders to include; all by default.
+        seeds: number of runs per contender; all by default.
     """
     wanted = set(results.labels if labels is None else labels)
     features = features_of(results.pool)
@@ -76,9 +76,9 @@ def trends(
 def trend_of(
     label: str, seed: int, evaluations: Sequence[Evaluation], features: Features, size: int
 ) -> Trend:
-    """The picks of one run in blocks of `size`; what does not fill the last block is left out.
+    """The picks of one run in blocks of `size`; an incomplete last block is left out.
 
-    An evaluation tells which tasks were played since the one before, not when; they are spread
+    An evaluation says which tasks were played since the previous one, but not when. They are spread
     evenly over the steps between the two.
     """
     picks, steps, before = [np.zeros(0, dtype=np.int64)], [np.zeros(0)], 0
@@ -100,7 +100,7 @@ def trend_of(
 
 
 def distance(values: Floats, means: Floats, features: Features) -> Floats:
-    """[...] of features [..., f] from `means`, each counted in its standard deviations."""
+    """[...] distance of features [..., f] from `means`, each in units of its standard deviation."""
     spread = features.values.std(axis=0)
     scaled = (values - means) / np.where(spread > 0, spread, 1.0)
     return np.asarray(np.sqrt((scaled**2).sum(axis=-1)), dtype=np.float64)
@@ -109,7 +109,7 @@ def distance(values: Floats, means: Floats, features: Features) -> Floats:
 def mean_trend(found: Sequence[Trend], steps: Floats) -> tuple[Floats, Floats]:
     """([k, f] mean over runs, [k, f] its standard error) of block means at `steps` [k].
 
-    Between the middles of its blocks a run's means lie on straight lines; outside they are held.
+    A run's means are interpolated linearly between the middles of its blocks and constant outside.
     """
     lines = np.stack(
         [
@@ -123,9 +123,9 @@ def mean_trend(found: Sequence[Trend], steps: Floats) -> tuple[Floats, Floats]:
 
 
 def typical_task(found: Sequence[Trend], step: float, features: Features) -> int:
-    """A task that stands for what these runs played around `step`.
+    """A typical task of these runs around `step`.
 
-    Of the typical tasks of each run's block there, the one nearest to the mean over the runs.
+    Of the typical tasks of each run's block there, the one nearest to the mean over runs.
     """
     blocks = [int(np.abs(trend.steps - step).argmin()) for trend in found]
     tasks = np.array([trend.typical[b] for trend, b in zip(found, blocks, strict=True)])

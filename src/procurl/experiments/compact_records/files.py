@@ -1,10 +1,13 @@
-"""Records that are small enough to be committed, and rebuild every table and figure.
+"""Files of compact records: small enough to commit, and enough to rebuild every table and figure.
 
-A folder per experiment: `experiment.json` with what all runs share, where each contender came from
-and the checksums of the other files, `evaluations.csv.gz` with a row per evaluation,
-`curriculum.csv.gz` with a row per block of picked tasks of the first runs of each contender, and
-the pool where it is not one of the project's. Numbers keep six digits. Picks and snapshots
-themselves are not kept.
+Each experiment has a folder with
+
+- `experiment.json`: what all runs share, how each contender was trained, checksums of the files;
+- `evaluations.csv.gz`: a row per evaluation;
+- `curriculum.csv.gz`: a row per block of picked tasks, for the first runs of each contender;
+- `pool.csv`: the pool, unless procurl can make it.
+
+Numbers have six significant digits. Picks and snapshots are not kept.
 """
 
 import csv
@@ -32,26 +35,26 @@ FILE = "experiment.json"
 EVALUATIONS = "evaluations.csv.gz"
 CURRICULUM = "curriculum.csv.gz"
 POOL = "pool.csv"
-FORMAT = 2  # the first had one part, whose facts stood alone
+FORMAT = 2  # format 1 had a single part, stored as `facts`
 RUN_COLUMNS = RunId._fields
 COLUMNS = (*RUN_COLUMNS, *column_names())
 OWN_POOLS = ("uniform", "hard")
 
 
 def has_records(folder: Path) -> bool:
-    """Whether `folder` holds records that `read_records` reads."""
+    """Whether `folder` has records that `read_records` can read."""
     return (folder / FILE).exists() and (folder / EVALUATIONS).exists()
 
 
-def write_records(recorded: CompactRecords, folder: Path) -> None:
-    """Write the records of an experiment into `folder`; equal ones give equal bytes."""
+def write_records(records: CompactRecords, folder: Path) -> None:
+    """Write the records of an experiment to `folder`. Equal records give equal bytes."""
     folder.mkdir(parents=True, exist_ok=True)
-    results = recorded.results
+    results = records.results
     contents = {
         EVALUATIONS: _packed(COLUMNS, _evaluation_rows(results)),
         CURRICULUM: _packed(
             (*RUN_COLUMNS, "step", "task", *features_of(results.pool).names),
-            _trend_rows(recorded.trends),
+            _trend_rows(records.trends),
         ),
     }
     kind = pool_kind(results.env, results.pool)
@@ -68,17 +71,17 @@ def write_records(recorded: CompactRecords, folder: Path) -> None:
         "pool": kind,
         "pool_hash": results.pool.fingerprint,
         "stopped": [[*run, step] for run, step in results.stopped.items()],
-        "parts": [{"labels": part.labels, "facts": part.facts} for part in recorded.parts],
+        "parts": [{"labels": part.labels, "facts": part.facts} for part in records.parts],
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
     }
     write_text(folder / FILE, json.dumps(about, indent=2, default=str) + "\n")
 
 
 def read_records(folder: Path) -> CompactRecords:
-    """The records of `folder`; ValueError where a file is missing, damaged or of another kind."""
+    """Read the records of `folder`; raises ValueError if a file is missing or damaged."""
     path = folder / FILE
     if not path.exists():
-        raise ValueError(f"{folder} holds no records: there is no {FILE} in it")
+        raise ValueError(f"{folder} has no records: it has no {FILE}")
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
         if about["format"] not in (1, FORMAT):
@@ -107,7 +110,7 @@ def read_records(folder: Path) -> CompactRecords:
 
 
 def load_records(folder: Path) -> CompactRecords:
-    """The records of a folder of records, or of the directory of a comparison."""
+    """The compact records of a folder of records or of a comparison's directory."""
     if has_records(folder):
         return read_records(folder)
     from procurl.records.store import read_store
@@ -117,15 +120,15 @@ def load_records(folder: Path) -> CompactRecords:
 
 
 def record_names(folder: Path) -> list[str]:
-    """The experiments that have records in `folder`; ValueError where there is none."""
+    """The names of the experiments with records in `folder`; raises ValueError without any."""
     names = sorted(inside.name for inside in folder.glob("*") if has_records(inside))
     if not names:
-        raise ValueError(f"{folder} holds no records: name the folder above theirs")
+        raise ValueError(f"{folder} has no folders of records: give their parent folder")
     return names
 
 
 def read_joined_records(folders: Sequence[Path], names: Iterable[str]) -> dict[str, CompactRecords]:
-    """The experiments of these names, each joined over all of `folders` that have it."""
+    """The named experiments, each joined over all `folders` that have it."""
     joined = {}
     for name in names:
         there = [folder / name for folder in folders if has_records(folder / name)]
@@ -139,7 +142,7 @@ def read_joined_records(folders: Sequence[Path], names: Iterable[str]) -> dict[s
 
 
 def pool_kind(env: str, pool: TaskPool) -> str | None:
-    """The kind of the project's pool that this is, None where it is another."""
+    """Which of procurl's own pools this is; None if it is another one."""
     if env not in environment_names():
         return None
     for kind in OWN_POOLS:
@@ -172,7 +175,7 @@ def _cell(number: int | float | None) -> str:
 
 
 def _packed(head: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> bytes:
-    """A gzipped CSV file without a date, so that equal rows are equal bytes."""
+    """A gzipped CSV file without a timestamp, so that equal rows give equal bytes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
@@ -186,7 +189,7 @@ def _checked(path: Path, wanted: str) -> bytes:
     except FileNotFoundError as error:
         raise ValueError(f"{path.name} is missing") from error
     if hashlib.sha256(content).hexdigest() != wanted:
-        raise ValueError(f"{path.name} was altered or truncated, its checksum is wrong")
+        raise ValueError(f"{path.name} was changed or truncated: its checksum does not match")
     return content
 
 
@@ -210,7 +213,7 @@ def _read_parts(
     facts = dict(about["facts"])
     steps = [at.step for at in next(iter(evaluations.values()), ())]
     if len(steps) > 1:
-        facts["eval_every"] = steps[0]  # was not told
+        facts["eval_every"] = steps[0]  # not recorded in format 1
     return [Part(tuple(dict.fromkeys(run.label for run in evaluations)), facts)]
 
 
@@ -241,7 +244,7 @@ def _read_pool(folder: Path, about: Mapping[str, Any]) -> TaskPool:
     else:
         pool = TaskPool.from_csv(folder / POOL)
     if pool.fingerprint != about["pool_hash"]:
-        raise ValueError("the pool is not the one that was played")
+        raise ValueError("the pool is not the one that the runs were trained on")
     return pool
 
 

@@ -1,4 +1,4 @@
-"""Joins the compact records of one experiment that several programs or machines have trained."""
+"""Joining compact records of one experiment, whatever programs and machines trained them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -8,42 +8,42 @@ from procurl.experiments.compact_records.record import EVALUATION, CompactRecord
 from procurl.experiments.presets import PRESETS
 
 
-def join_records(found: Sequence[CompactRecords]) -> CompactRecords:
-    """The records of one experiment that several programs have trained, as one.
+def join_records(sources: Sequence[CompactRecords]) -> CompactRecords:
+    """Join the records of one experiment.
 
-    Of a contender that several hold, the records with the most finished runs are taken, of equal
-    ones the last. ValueError where they are not of one experiment.
+    If several records have the same contender, the one with the most finished runs counts, and the
+    last of equals. Raises ValueError if the records are of different experiments.
     """
-    if not found:
+    if not sources:
         raise ValueError("there are no records to join")
-    _require_one_experiment(found)
+    _require_one_experiment(sources)
     owner: dict[str, int] = {}
-    for i, recorded in enumerate(found):
-        for label in recorded.results.labels:
-            before = found[owner[label]].finished(label) if label in owner else set()
-            if len(recorded.finished(label)) >= len(before):
+    for i, records in enumerate(sources):
+        for label in records.results.labels:
+            before = sources[owner[label]].finished(label) if label in owner else set()
+            if len(records.finished(label)) >= len(before):
                 owner[label] = i
     kept = [
-        recorded.only(label for label, i in owner.items() if i == mine)
-        for mine, recorded in enumerate(found)
+        records.only(label for label, i in owner.items() if i == mine)
+        for mine, records in enumerate(sources)
     ]
     results = replace(
-        found[0].results,
-        runs=[run for recorded in kept for run in recorded.results.runs],
+        sources[0].results,
+        runs=[run for records in kept for run in records.results.runs],
         evaluations={
-            run: at for recorded in kept for run, at in recorded.results.evaluations.items()
+            run: at for records in kept for run, at in records.results.evaluations.items()
         },
-        stopped={run: at for recorded in kept for run, at in recorded.results.stopped.items()},
+        stopped={run: at for records in kept for run, at in records.results.stopped.items()},
     )
-    played = [trend for recorded in kept for trend in recorded.trends]
-    parts = _with_equal_facts(part for recorded in kept for part in recorded.parts)
+    played = [trend for records in kept for trend in records.trends]
+    parts = _with_equal_facts(part for records in kept for part in records.parts)
     return CompactRecords(results, played, parts).only(owner)
 
 
 def shared_settings(
     env: str, engine: str, steps: int, n_envs: int, pool_hash: str, facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What all runs that are recorded together have in common, by name; only what is known.
+    """The settings that all runs recorded together share, by name; unknown ones are left out.
 
     Args:
         env: name of the environment.
@@ -51,9 +51,9 @@ def shared_settings(
         steps: training steps per run.
         n_envs: environments per run.
         pool_hash: of the training pool.
-        facts: as a part has them.
+        facts: of a part.
     """
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "env": env,
         "engine": engine,
         "steps": steps,
@@ -61,19 +61,19 @@ def shared_settings(
         "pool_hash": pool_hash,
     }
     if "test_hash" in facts:
-        told["test_hash"] = facts["test_hash"]
-    told |= {f"PPO's {name}": value for name, value in (facts.get("student") or {}).items()}
+        settings["test_hash"] = facts["test_hash"]
+    settings |= {f"PPO's {name}": value for name, value in (facts.get("student") or {}).items()}
     for name in EVALUATION:
         if name in facts:
             paper = getattr(PRESETS.get(env), name, None)
-            told[name] = paper if facts[name] is None else facts[name]
-    return told
+            settings[name] = paper if facts[name] is None else facts[name]
+    return settings
 
 
-def settings_of(recorded: CompactRecords) -> dict[str, Any]:
-    """The same of records."""
-    results = recorded.results
-    facts = {name: value for part in recorded.parts for name, value in part.facts.items()}
+def settings_of(records: CompactRecords) -> dict[str, Any]:
+    """The settings that all runs of these records share."""
+    results = records.results
+    facts = {name: value for part in records.parts for name, value in part.facts.items()}
     return shared_settings(
         results.env,
         results.engine,
@@ -85,7 +85,7 @@ def settings_of(recorded: CompactRecords) -> dict[str, Any]:
 
 
 def differences(mine: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """What differs between two experiments, empty where nothing does that both know of."""
+    """The settings that differ between two experiments, as text; empty if none does."""
     return "; ".join(
         f"{name} is {value!r}, not {wanted[name]!r}"
         for name, value in mine.items()
@@ -93,20 +93,20 @@ def differences(mine: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     )
 
 
-def _require_one_experiment(found: Iterable[CompactRecords]) -> None:
+def _require_one_experiment(sources: Iterable[CompactRecords]) -> None:
     known: dict[str, Any] = {}
-    for recorded in found:
-        told = settings_of(recorded)
-        if differ := differences(told, known):
+    for records in sources:
+        settings = settings_of(records)
+        if differ := differences(settings, known):
             raise ValueError(
                 f"these records are of different experiments and cannot be joined: {differ}. "
-                "Keep them apart, each with another --out"
+                "Give each its own --out"
             )
-        known |= told
+        known |= settings
 
 
 def _with_equal_facts(parts: Iterable[Part]) -> list[Part]:
-    """Parts with the same facts as one."""
+    """The parts, with equal facts merged."""
     merged: list[Part] = []
     for part in parts:
         same = next((i for i, other in enumerate(merged) if other.facts == part.facts), None)

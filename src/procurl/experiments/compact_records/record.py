@@ -1,8 +1,4 @@
-"""What tables and figures need of an experiment: runs, what they played, where they were trained.
-
-Records of one experiment can be joined, whatever programs and machines trained them. Each contender
-keeps the facts of its own training.
-"""
+"""What tables and figures need of an experiment: evaluations, trends and provenance."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,25 +12,25 @@ from procurl.records.results import Results
 
 FOLLOWED = 10  # runs of each contender whose picked tasks are kept
 EVALUATION = ("eval_every", "eval_episodes")  # None for the paper's
-# Facts that mean something on another machine, unlike the names of files.
+# Facts that are meaningful on another machine, unlike file names.
 FACTS = ("command", "machine", "versions", "device", "width", "student", "test_hash", *EVALUATION)
 
 
 class Part(NamedTuple):
-    """Contenders that were trained together."""
+    """Contenders that were trained together, with the facts of their training."""
 
     labels: tuple[str, ...]
-    facts: Mapping[str, Any]  # those of FACTS that are known
+    facts: Mapping[str, Any]  # keys from FACTS
 
 
 @dataclass(frozen=True)
 class CompactRecords:
-    """What tables and figures need of an experiment.
+    """The part of an experiment that tables and figures need.
 
     Args:
         results: all runs, without picks and snapshots.
-        trends: what the first runs of each contender played.
-        parts: where the runs came from; every contender is in one of them.
+        trends: of the tasks that the first runs of each contender played.
+        parts: how the runs were trained; every contender is in one part.
     """
 
     results: Results
@@ -52,11 +48,11 @@ class CompactRecords:
         return [trend for trend in self.trends if trend.label in wanted]
 
     def facts_of(self, label: str) -> Mapping[str, Any]:
-        """Where the runs of a contender came from."""
+        """The facts of a contender's training."""
         return next((part.facts for part in self.parts if label in part.labels), {})
 
     def finished(self, label: str) -> set[int]:
-        """The seeds of a contender whose runs were evaluated at the last step."""
+        """The seeds of a contender whose runs reached the last step."""
         results = self.results
         return {
             run.seed
@@ -66,12 +62,12 @@ class CompactRecords:
         }
 
     def only(self, labels: Iterable[str]) -> "CompactRecords":
-        """The same of these contenders alone, in that order; those without runs are passed over."""
+        """The records of these contenders only, in that order; those without runs are skipped."""
         known = set(self.results.labels)
         place = {label: i for i, label in enumerate(dict.fromkeys(labels)) if label in known}
         runs = [run for run in self.results.runs if run.label in place]
         runs.sort(key=lambda run: place[run.label])
-        found = sorted(self.followed(place), key=lambda trend: place[trend.label])
+        kept = sorted(self.followed(place), key=lambda trend: place[trend.label])
         parts = [
             Part(tuple(label for label in place if label in part.labels), part.facts)
             for part in self.parts
@@ -86,15 +82,15 @@ class CompactRecords:
             facts=shared_facts(parts),
             detail=evaluations.__getitem__,
         )
-        return CompactRecords(results, found, parts)
+        return CompactRecords(results, kept, parts)
 
 
 def compact(results: Results, followed: int = FOLLOWED) -> CompactRecords:
-    """What is to be recorded of results, all trained by one program.
+    """Compact records of results that one program trained.
 
     Args:
-        results: with all their details.
-        followed: runs of each contender whose picked tasks are kept.
+        results: with picks.
+        followed: number of runs per contender whose picked tasks are kept.
     """
     known = {name: results.facts[name] for name in FACTS if name in results.facts}
     facts = json.loads(json.dumps(known, default=str))
@@ -102,7 +98,7 @@ def compact(results: Results, followed: int = FOLLOWED) -> CompactRecords:
 
 
 def shared_facts(parts: Sequence[Part]) -> Mapping[str, Any]:
-    """The facts that all parts agree on, and where there are several, all their commands."""
+    """The facts that all parts share and, with several parts, all their commands."""
     if not parts:
         return {}
     first, *others = (part.facts for part in parts)

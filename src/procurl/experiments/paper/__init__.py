@@ -1,1 +1,1 @@
-"""The paper by name: its tables, figures and claims, made from our runs and compact records."""
+"""The paper's tables, figures and claims by name, built from our runs."""

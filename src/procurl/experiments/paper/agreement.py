@@ -1,4 +1,4 @@
-"""Our numbers beside the paper's: which rows, at which steps, and whether they agree."""
+"""Our numbers beside the paper's: rows, steps, and whether they agree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ HARD_ROWS = ("procurl-val", "procurl-out", "iid")
 
 
 class Row(NamedTuple):
-    """A line of a table: how it is called, who of ours it is, and who of the paper's."""
+    """A row of a table: its label, our contender, and the paper's row."""
 
     label: str
     contender: str
@@ -53,13 +53,13 @@ class Ablation(NamedTuple):
     values: tuple[float, ...]
 
     def contender(self, env: str, value: float) -> str:
-        """The strategy with that value; without a setting where the value is the paper's own."""
+        """The strategy with that value; the plain strategy if the value is the paper's own."""
         usual = {"beta": preset(env).settings["procurl-val"]["beta"], "epsilon": 0.0, "gamma2": 1.0}
         same = usual[self.setting] == value
         return "procurl-val" if same else f"procurl-val:{self.setting}={value:g}"
 
     def rows(self, env: str) -> tuple[Row, ...]:
-        """A line per value."""
+        """A row per value."""
         return tuple(
             Row(f"{self.symbol} = {value:g}", self.contender(env, value), f"{value:g}")
             for value in self.values
@@ -74,14 +74,14 @@ ABLATIONS: Mapping[str, Ablation] = {
 
 
 def plain_rows(names: Sequence[str]) -> tuple[Row, ...]:
-    """Strategies under their own names."""
+    """Rows of strategies under their own names."""
     return tuple(Row(name, name, name) for name in names)
 
 
 def compare_rows(
     curves: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, step: int
 ) -> list[Pair]:
-    """Every row's performance at one step, ours and the paper's; None where one is missing."""
+    """Our performance and the paper's in every row at one step; None if missing."""
     made = []
     for row in rows:
         curve = curves.get(row.contender)
@@ -91,7 +91,7 @@ def compare_rows(
 
 
 def agrees(pair: Pair) -> bool | None:
-    """Whether our mean lies inside the paper's 95% interval widened by ours; None to be silent."""
+    """Whether our mean lies inside the paper's 95% interval widened by ours; None if unknown."""
     if pair.ours is None or pair.theirs is None or math.isnan(pair.theirs.half_width):
         return None
     allowed = pair.theirs.half_width + _width(pair.ours) + ROUNDING
@@ -99,11 +99,11 @@ def agrees(pair: Pair) -> bool | None:
 
 
 def side_by_side(by_step: Mapping[int, Sequence[Pair]], first: str) -> Table:
-    """A line per row; at every step ours, the paper's, and at the last whether they agree.
+    """A table of our numbers and the paper's at every step, and whether the last ones agree.
 
     Args:
         by_step: the same rows at every step.
-        first: what the rows are.
+        first: head of the first column.
     """
     head = [first, "seeds, ours", "seeds, paper"]
     for step in by_step:
@@ -120,11 +120,11 @@ def side_by_side(by_step: Mapping[int, Sequence[Pair]], first: str) -> Table:
 
 
 def agreement(rows: Sequence[Pair], step: int) -> str:
-    """One sentence on how many rows agree at a step, and which do not."""
+    """A sentence that says how many rows agree at a step, and which do not."""
     judged = {row.label: agrees(row) for row in rows}
     known = {label: agreed for label, agreed in judged.items() if agreed is not None}
     if not known:
-        return f"Nothing of ours can be held against the paper at {step_label(step)} steps."
+        return f"None of our numbers can be compared with the paper's at {step_label(step)} steps."
     outside = [label for label, agreed in known.items() if not agreed]
     text = (
         f"At {step_label(step)} steps, {len(known) - len(outside)} of our {len(known)} means lie "
@@ -134,17 +134,17 @@ def agreement(rows: Sequence[Pair], step: int) -> str:
 
 
 def verdict(agreed: bool | None) -> str:
-    """yes, no, or a dash."""
+    """`yes`, `no`, or a dash."""
     return MISSING if agreed is None else "yes" if agreed else "no"
 
 
 def measured(interval: Interval) -> Interval | None:
-    """None for an interval of nobody."""
+    """The interval; None if no run was counted."""
     return None if math.isnan(interval.mean) else interval
 
 
 def evaluated(curves: Mapping[str, Curve], steps: Sequence[int]) -> tuple[int, ...]:
-    """Those of the steps that were evaluated, or else the last evaluation there is."""
+    """The given steps that were evaluated; if there are none, the last evaluated step."""
     there = {int(step) for curve in curves.values() for step in curve.steps}
     shown = tuple(step for step in steps if step in there)
     return shown or (max(there),)

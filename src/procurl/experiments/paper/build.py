@@ -1,8 +1,7 @@
-"""`procurl paper`: every table, figure and theorem of the paper by name, ours beside theirs.
+"""`procurl paper`: tables, figures and theorems of the paper, our numbers beside its own.
 
-Runs are trained where they are missing, kept under `OUT/runs`, and recorded compactly under
-`OUT/records`. What is recorded there counts as trained. All pages are made from such records, so
-records alone rebuild them.
+Missing runs are trained and kept under `OUT/runs`, with compact records under `OUT/records`. All
+pages are built from the records, so recorded runs are not trained again.
 """
 
 import math
@@ -37,12 +36,12 @@ __all__ = ["PaperOptions", "build_entry", "join", "list_entries", "run"]
 
 
 def list_entries(seeds: int | None = None) -> str:
-    """Every name with what it needs and about how long that takes here; made for a terminal."""
+    """A table of all entries, the runs that each needs, and how long they take on this machine."""
     rows = [
         (
             entry.name,
             entry.source,
-            _runs_told(entry, seeds),
+            _run_counts(entry, seeds),
             duration(_seconds([entry], seeds)) if entry.needs else "seconds",
             entry.title,
         )
@@ -52,9 +51,9 @@ def list_entries(seeds: int | None = None) -> str:
     table = as_text(Table(("name", "paper", "runs", f"on {cores()} cores", "title"), tuple(rows)))
     return (
         f"{table}\n\n"
-        f"Entries share runs: all that was measured together takes about "
+        f"Entries share runs: all measured ones together take about "
         f"{duration(_seconds(measured, seeds))} on {cores()} cores.\n"
-        f"`procurl paper NAME ...` makes some of it, `procurl paper {ALL}` everything."
+        f"`procurl paper NAME ...` builds some entries, `procurl paper {ALL}` all of them."
     )
 
 
@@ -65,20 +64,20 @@ def run(
     from_records: Sequence[Path] = (),
     options: PaperOptions | None = None,
 ) -> str:
-    """Make the named entries in `out`, and return a table of what came of them.
+    """Build the named entries in `out` and return a table of the results.
 
     Args:
-        names: of entries; `all`, or nothing together with `from_records`, for every one.
-        seeds: per contender, None for as many as the paper had.
-        out: a folder per entry, an overview in README.md, the runs and their records.
-        from_records: folders of records to rebuild from, joined; nothing is trained then.
+        names: of entries; `all` for every one, also the default with `from_records`.
+        seeds: per contender; None for as many as the paper has.
+        out: directory of the entries' folders, an overview, the runs and their records.
+        from_records: folders of records to join and build from, instead of training.
         options: for training.
     """
     chosen = entries_named(names or [ALL])
     given = (options or PaperOptions())._replace(seeds=seeds)
     given.check()
     for folder in from_records:
-        record_names(folder)  # raises where there is none
+        record_names(folder)  # raises if there are none
     if not from_records:
         train_missing(chosen, out, given, command_line(names, given))
     records = from_records or (out / RECORDS,)
@@ -100,11 +99,11 @@ def run(
         made = build_entry(entry, mine, out)
         lines.append((entry.name, entry.source, made.verdict or entry.title))
     _write_overview(out, lines)
-    return as_text(Table(("name", "paper", "what came of it"), tuple(lines)))
+    return as_text(Table(("name", "paper", "result"), tuple(lines)))
 
 
 def build_entry(entry: Entry, runs: Mapping[str, CompactRecords], out: Path) -> Page:
-    """Write the page of an entry with its tables and figures into `out`."""
+    """Write the page, tables and figures of an entry to a folder in `out`."""
     folder = out / entry.name
     folder.mkdir(parents=True, exist_ok=True)
     made = entry.make(runs, folder)
@@ -121,73 +120,76 @@ def build_entry(entry: Entry, runs: Mapping[str, CompactRecords], out: Path) -> 
 
 
 def _notes(folder: Path) -> str:
-    """What was written by hand for a page, which making it again keeps."""
+    """Hand-written notes for a page, which are kept when it is built again."""
     path = folder / NOTES
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def join(folders: Sequence[Path], out: Path) -> str:
-    """Add the records of `folders` to those of `out`, and return a table of what is joined now.
+    """Add the records of `folders` to those of `out` and return a table of the joined records.
 
-    Nothing is written where any of them cannot be joined.
+    Nothing is written if any of them cannot be joined.
     """
     target = out / RECORDS
     names = dict.fromkeys(name for folder in folders for name in record_names(folder))
     joined = read_joined_records([target, *folders], names)
     lines = []
-    for name, recorded in joined.items():
-        write_records(recorded, target / name)
-        lines.append((name, ", ".join(recorded.results.labels), _seeds_told(recorded)))
+    for name, records in joined.items():
+        write_records(records, target / name)
+        lines.append((name, ", ".join(records.results.labels), _seed_counts(records)))
     return as_text(Table(("records", "contenders", "seeds"), tuple(lines)))
 
 
-def _provenance(recorded: CompactRecords) -> str:
-    """Where the numbers of a page come from, part by part."""
-    results, parts = recorded.results, recorded.parts
+def _provenance(records: CompactRecords) -> str:
+    """How the runs of a page were trained, part by part."""
+    results, parts = records.results, records.parts
     if not results.runs:
         return ""
-    told = (
-        f"Ours: {results.env}, {step_label(results.steps)} training steps, {_seeds_told(recorded)} "
+    text = (
+        f"Ours: {results.env}, {step_label(results.steps)} training steps, {_seed_counts(records)} "
         f"seeds, {results.engine} engine, {results.n_envs} "
-        f"environment{'s' * (results.n_envs > 1)} a run."
+        f"environment{'s' * (results.n_envs > 1)} per run."
     )
     if len(parts) == 1:
-        lines = [f"{told} Its {_trained_told(parts[0], recorded)}"]
+        lines = [f"{text} Trained {_training_summary(parts[0], records)}"]
     else:
-        listed = (f"- {', '.join(each.labels)}: {_trained_told(each, recorded)}" for each in parts)
-        lines = [told, "\n".join(listed)]
+        listed = (
+            f"- {', '.join(part.labels)}: trained {_training_summary(part, records)}"
+            for part in parts
+        )
+        lines = [text, "\n".join(listed)]
     stopped = len(results.stopped)
     if stopped:
         lines.append(
-            f"{stopped} runs were stopped by a value that was not finite; their last weights count."
+            f"{stopped} runs stopped because a value was not finite; their last weights count."
         )
     return "\n\n".join(lines)
 
 
-def _trained_told(part: Part, recorded: CompactRecords) -> str:
-    """How long and on what the contenders of a part were trained."""
+def _training_summary(part: Part, records: CompactRecords) -> str:
+    """How long and on what hardware the contenders of a part were trained."""
     width = int(part.facts.get("width") or 1)
     seconds = sum(
         measured[-1].seconds
-        for run, measured in recorded.results.evaluations.items()
+        for run, measured in records.results.evaluations.items()
         if run.label in part.labels and measured
     )
     machine = part.facts.get("machine") or {}
     where = f"{machine.get('processor', 'an unknown machine')}, {machine.get('cores', '?')} cores"
     device = f"one {machine.get('gpu', 'GPU')}" if part.facts.get("device") == "gpu" else "one core"
-    runs = f"batches of {width} runs" if width > 1 else "runs"
-    return f"{runs} trained for {duration(seconds / width)} in all, each on {device} of: {where}."
+    runs = f"in batches of {width} runs" if width > 1 else "one run at a time"
+    return f"{runs} for {duration(seconds / width)} in total, each on {device} of {where}."
 
 
-def _seeds_told(recorded: CompactRecords) -> str:
-    """How many seeds each contender has."""
-    runs = Counter(run.label for run in recorded.results.runs).values()
+def _seed_counts(records: CompactRecords) -> str:
+    """The number of seeds per contender."""
+    runs = Counter(run.label for run in records.results.runs).values()
     least, most = min(runs, default=0), max(runs, default=0)
     return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _write_overview(out: Path, lines: Sequence[tuple[str, ...]]) -> None:
-    """List what was made now with what came of it, and what was made before."""
+    """Write the overview: the entries built now and those built before."""
     now = {name: tuple(rest) for name, *rest in lines}
     page = out / "README.md"
     before = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
@@ -203,12 +205,12 @@ def _write_overview(out: Path, lines: Sequence[tuple[str, ...]]) -> None:
             rows.append((link, entry.source, known[0].removeprefix(start).removesuffix(" |")))
         elif there:
             rows.append((link, entry.source, entry.title))
-    table = Table(("name", "paper", "what came of it"), tuple(rows))
-    parts = ["# The paper, ours beside theirs", as_markdown(table), _notes(out)]
+    table = Table(("name", "paper", "result"), tuple(rows))
+    parts = ["# The paper, our numbers beside its own", as_markdown(table), _notes(out)]
     write_text(page, "\n\n".join(part.strip() for part in parts if part) + "\n")
 
 
-def _runs_told(entry: Entry, seeds: int | None) -> str:
+def _run_counts(entry: Entry, seeds: int | None) -> str:
     if not entry.needs:
         return "none"
     return " + ".join(

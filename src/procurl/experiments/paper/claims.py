@@ -1,7 +1,7 @@
-"""What the paper claims, held against recorded runs: each claim with its evidence and a verdict.
+"""The paper's claims, each checked against our runs.
 
-Two contenders are compared by the probability of improvement with its 95% bootstrap interval: one
-is better where the interval lies above 1/2, and the two are tied where it holds 1/2.
+Two contenders are compared by the probability of improvement with its 95% bootstrap interval. One
+is better if the interval lies above 1/2. The two are tied if it contains 1/2.
 """
 
 import math
@@ -23,36 +23,36 @@ from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.paper.agreement import ABLATIONS
 from procurl.experiments.paper.run_pages import Page, RecordsBySweep
 
-FAILED = 0.1  # a strategy whose mean is surely below this has failed
+FAILED = 0.1  # a strategy whose interval lies below this has failed
 BASELINES = ("space", "space-alt", "spdl", "plr", "iid")
-FLAT = 0.1  # means that differ by at most this from the plain strategy's are flat
+FLAT = 0.1  # means within this distance of the plain strategy's are flat
 
 Curves = Mapping[str, Curve]
 
 
 class MissingRuns(Exception):
-    """The runs that a claim speaks of are not there."""
+    """The runs that a claim is about are missing."""
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds: None where the runs cannot tell."""
+    """Whether a claim holds, with evidence; `holds` is None if the runs cannot decide."""
 
     holds: bool | None
     evidence: str
 
 
 class Claim(NamedTuple):
-    """Something that the paper says of a sweep."""
+    """A statement of the paper about a sweep."""
 
     name: str
     sweep: str
-    step: int  # of training, at which it is checked
+    step: int  # of training, where it is checked
     text: str
     check: Callable[[Curves, int], Verdict]
 
 
 def values(curves: Curves, name: str, step: int) -> Floats:
-    """[r] of a contender at a step; raises MissingRuns where nobody is there."""
+    """[r] performance of a contender at a step; raises MissingRuns if it has none."""
     at = curves[name].at(step) if name in curves else np.zeros(0)
     if np.isnan(at).all():
         raise MissingRuns(f"{name} at {step_label(step)} steps")
@@ -73,7 +73,7 @@ def better(ours: str, theirs: str) -> Callable[[Curves, int], Verdict]:
 
 
 def not_worse(ours: str, theirs: str) -> Callable[[Curves, int], Verdict]:
-    """A contender is better than another, or tied with it."""
+    """A contender is better than another, or tied."""
 
     def check(curves: Curves, step: int) -> Verdict:
         chance = probability_of_improvement(
@@ -93,9 +93,9 @@ def matches_all(ours: str) -> Callable[[Curves, int], Verdict]:
         chances = {
             name: probability_of_improvement(mine, values(curves, name, step)) for name in BASELINES
         }
-        told = "; ".join(f"better than {name} with P {chance}" for name, chance in chances.items())
+        text = "; ".join(f"better than {name} with P {chance}" for name, chance in chances.items())
         behind = [chance.high < 0.5 for chance in chances.values()]
-        return Verdict(_unless(behind, chances.values()), told)
+        return Verdict(_unless(behind, chances.values()), text)
 
     return check
 
@@ -121,8 +121,8 @@ def best_or_tied(which: str, env: str) -> Callable[[Curves, int], Verdict]:
             for row in others
         }
         ahead = [chance.low > 0.5 for chance in chances.values()]
-        told = "; ".join(f"{label} better with P {chance}" for label, chance in chances.items())
-        return Verdict(_unless(ahead, chances.values()), told)
+        text = "; ".join(f"{label} better with P {chance}" for label, chance in chances.items())
+        return Verdict(_unless(ahead, chances.values()), text)
 
     return check
 
@@ -135,8 +135,8 @@ def flat(which: str, env: str) -> Callable[[Curves, int], Verdict]:
         means = {row.label: mean_interval(values(curves, row.contender, step)) for row in rows}
         plain = mean_interval(values(curves, "procurl-val", step)).mean
         farthest = max(abs(interval.mean - plain) for interval in means.values())
-        told = "; ".join(f"{label}: {interval}" for label, interval in means.items())
-        return Verdict(farthest <= FLAT, told)
+        text = "; ".join(f"{label}: {interval}" for label, interval in means.items())
+        return Verdict(farthest <= FLAT, text)
 
     return check
 
@@ -200,7 +200,7 @@ CLAIMS: Mapping[str, Claim] = {claim.name: claim for claim in _claims()}
 
 
 def check_claims(runs: RecordsBySweep) -> dict[str, Verdict | None]:
-    """Whether each claim holds in these runs; None where they lack what it speaks of."""
+    """The verdict on each claim; None if the runs that it is about are missing."""
     checked: dict[str, Verdict | None] = {}
     for claim in CLAIMS.values():
         curves = runs[claim.sweep].curves if claim.sweep in runs else {}
@@ -212,7 +212,7 @@ def check_claims(runs: RecordsBySweep) -> dict[str, Verdict | None]:
 
 
 def claims_page(runs: RecordsBySweep, out: Path) -> Page:
-    """All claims with evidence and verdict."""
+    """The page of all claims with evidence and verdict."""
     lines, count, held = [], 0, 0
     for name, checked in check_claims(runs).items():
         claim = CLAIMS[name]
@@ -224,17 +224,17 @@ def claims_page(runs: RecordsBySweep, out: Path) -> Page:
         lines.append((claim.text, step_label(claim.step), verdict, evidence))
     table = Table(("claim", "at", "holds", "evidence, ± and [ ] at 95%"), tuple(lines))
     (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
-    sentence = f"{held} of {count} claims that could be checked hold."
+    sentence = f"{held} of the {count} claims with runs hold."
     rules = (
-        f"Failed is a mean whose interval lies below {FAILED:g}; flat are means at most {FLAT:g} "
-        "from that of the paper's own value; tied means that the interval of the probability of "
-        "improvement holds 1/2."
+        f"A strategy fails if the interval of its mean lies below {FAILED:g}. A setting is flat if "
+        f"all means are within {FLAT:g} of that of the paper's own value. Strategies are tied if "
+        "the interval of the probability of improvement contains 1/2."
     )
     return Page("\n".join([as_markdown(table), f"{sentence} {rules}\n"]), sentence)
 
 
 def _unless(against: Iterable[bool], chances: Iterable[Estimate]) -> bool | None:
-    """False where something is against it, None where a chance without an interval might be."""
+    """False if anything contradicts the claim, None if a chance without an interval might."""
     if any(against):
         return False
     return None if any(math.isnan(chance.low) for chance in chances) else True

@@ -1,4 +1,4 @@
-"""Every table, figure, ablation and theorem of the paper by name, and the runs that each needs."""
+"""Every table, figure, ablation and theorem of the paper by name, with the runs that it needs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,15 +34,15 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that the paper shows.
+    """A table, figure, ablation or theorem of the paper.
 
     Args:
-        name: by which it is asked for.
-        source: where it stands in the paper.
-        title: what it is.
-        make: writes its files into a folder and gives its page.
-        needs: the experiments that it is made from, with the contenders of each.
-        partly: whether it can be made where only some of them were run.
+        name: on the command line.
+        source: where it is in the paper.
+        title: of its page.
+        make: writes its files into a folder and returns its page.
+        needs: the sweeps that it is built from, with the contenders of each.
+        partly: whether it can be built from some of these sweeps.
     """
 
     name: str
@@ -199,7 +199,7 @@ def _claims() -> Entry:
 
 
 def _order(entry: Entry) -> tuple[bool, int]:
-    """By the number of the figure, then the theorems, then the rest."""
+    """Sort key: figures by number, then theorems, then the rest."""
     kind, _, number = entry.source.partition(" ")
     return kind != "Figure", int(number) if number.isdecimal() else 99
 
@@ -224,20 +224,18 @@ ENTRIES: Mapping[str, Entry] = {
 
 
 def entries_named(names: Sequence[str]) -> list[Entry]:
-    """The entries of these names, `all` for every one; raises on an unknown name."""
+    """The entries with these names, `all` for every one; raises ValueError on an unknown name."""
     for name in names:
         if name not in ENTRIES and name != ALL:
             longer = ", ".join(entry for entry in ENTRIES if name and entry.startswith(name))
             hint = suggest(name, [*ENTRIES, ALL])
-            near = f" Names that begin with it: {longer}." if longer else hint
-            raise ValueError(
-                f"the paper has nothing of the name {name!r}.{near} `procurl paper` lists the names"
-            )
+            near = f" Names that start with it: {longer}." if longer else hint
+            raise ValueError(f"unknown name {name!r}.{near} `procurl paper` lists all names")
     return [entry for entry in ENTRIES.values() if ALL in names or entry.name in names]
 
 
 def needed(entries: Iterable[Entry]) -> dict[Sweep, tuple[str, ...]]:
-    """The contenders that each sweep has to hold for all of these entries together."""
+    """The contenders of each sweep that these entries need together."""
     wanted: dict[Sweep, dict[str, None]] = {}
     for entry in entries:
         for sweep, contenders in entry.needs.items():

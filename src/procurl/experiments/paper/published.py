@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, so that every table of ours can show them beside its own.
+"""The numbers that the paper prints, shown beside ours in every table.
 
 `published_numbers.csv` holds its results, `published_settings.csv` the settings of its appendix.
 """
@@ -21,7 +21,7 @@ QUANTITIES = ("performance", "env_steps", "minutes", "best", "best_test")
 
 
 class Key(NamedTuple):
-    """Which of the paper's numbers."""
+    """Identifies one of the paper's numbers."""
 
     table: str  # of TABLES
     env: str
@@ -33,7 +33,7 @@ class Key(NamedTuple):
 def published_number(
     table: str, env: str, row: str, step: int, quantity: str = "performance"
 ) -> Interval:
-    """What the paper prints there; a dash (NaN) where it prints nothing.
+    """The number that the paper prints; NaN, shown as a dash, if it prints none.
 
     >>> str(published_number("metrics", "pointmass-s", "procurl-val", 1_000_000))
     '0.71 ± 0.18'
@@ -44,13 +44,13 @@ def published_number(
 
 @cache
 def published_numbers() -> Mapping[Key, Interval]:
-    """All results that the paper prints, with the seeds behind each."""
+    """All results that the paper prints, with their number of seeds."""
     text = files(__package__).joinpath(NUMBERS).read_text(encoding="utf-8")
     return read_numbers(text)
 
 
 def read_numbers(text: str) -> dict[Key, Interval]:
-    """The numbers of a CSV text; raises with line and reason where one cannot be right."""
+    """Read the numbers of a CSV text; raises ValueError with line and reason on invalid ones."""
     lines = list(csv.reader(text.splitlines()))
     if not lines or tuple(lines[0]) != COLUMNS:
         raise ValueError(f"{NUMBERS}, line 1: the columns must be {', '.join(COLUMNS)}")
@@ -59,7 +59,7 @@ def read_numbers(text: str) -> dict[Key, Interval]:
         try:
             key, interval = _row(cells)
             if key in found:
-                raise ValueError(f"{key} stands there twice")
+                raise ValueError(f"{key} appears twice")
         except ValueError as error:
             raise ValueError(f"{NUMBERS}, line {number}: {error}") from error
         found[key] = interval
@@ -68,7 +68,7 @@ def read_numbers(text: str) -> dict[Key, Interval]:
 
 def _row(cells: list[str]) -> tuple[Key, Interval]:
     if len(cells) != len(COLUMNS):
-        raise ValueError(f"{len(COLUMNS)} cells are needed, got {len(cells)}")
+        raise ValueError(f"a row must have {len(COLUMNS)} cells, got {len(cells)}")
     table, env, row, quantity, step, mean, ci95, seeds = cells
     for name, value, known in (
         ("table", table, TABLES),
@@ -86,7 +86,7 @@ def _row(cells: list[str]) -> tuple[Key, Interval]:
 
 
 class SettingKey(NamedTuple):
-    """Which of the settings that the paper lists."""
+    """Identifies one of the settings that the paper lists."""
 
     env: str
     owner: str  # `ppo`, or a strategy
@@ -97,8 +97,8 @@ class SettingKey(NamedTuple):
 def published_settings() -> Mapping[SettingKey, str]:
     """The settings of the paper's appendix as written there, by environment and owner.
 
-    `pool` stands for the lowest and highest value over the pool at that moment; layers are widths
-    with a space between them.
+    `pool` means the lowest and highest value over the current pool. Layers are widths separated by
+    spaces.
     """
     text = files(__package__).joinpath(SETTINGS).read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())

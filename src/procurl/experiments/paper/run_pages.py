@@ -1,4 +1,4 @@
-"""What each table and figure of the paper that needs runs is made of, from recorded experiments."""
+"""Pages built from runs: learning curves, tables, ablations, curricula and engines."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,44 +51,44 @@ CAPTION = "Mean return ± 1 standard error, smoothed over 5 evaluations"
 
 
 class Page(NamedTuple):
-    """What came of an entry: text in Markdown, and in one sentence how it compares."""
+    """The page of an entry: its text in Markdown, and the result in one sentence."""
 
     body: str
     verdict: str = ""
 
 
-RecordsBySweep = Mapping[str, CompactRecords]  # by the name of the sweep
+RecordsBySweep = Mapping[str, CompactRecords]  # keyed by the name of the sweep
 
 
 def curves_page(runs: RecordsBySweep, out: Path) -> Page:
-    """Learning curves against training steps, environment steps and seconds, and final numbers."""
-    recorded = _only(runs)
-    curves, env = _whole(_chosen(recorded.curves, CURVE_ROWS)), recorded.results.env
-    made = _standings(curves, recorded.results.steps, env, out)
+    """Learning curves against training steps, environment steps and time, with final numbers."""
+    records = _only(runs)
+    curves, env = _whole(_chosen(records.curves, CURVE_ROWS)), records.results.env
+    page = _standings(curves, records.results.steps, env, out)
     pictures = [
         _picture("curves-env-steps", "The same against environment steps"),
-        _picture("curves-time", "The same against seconds of training, of a whole batch of runs"),
+        _picture("curves-time", "The same against seconds of training, for a whole batch of runs"),
     ]
     for x, name in (("env", "curves-env-steps"), ("seconds", "curves-time")):
         draw_curves(curves, out / name, env, x=x)
-    return made._replace(body="\n".join([made.body, *pictures]))
+    return page._replace(body="\n".join([page.body, *pictures]))
 
 
 def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page:
-    """Whole curves with their numbers, compared as far as all runs have got of `steps`."""
+    """Curves and their numbers, compared up to the last step that all runs have reached."""
     draw_curves(curves, out / "curves", env)
     last = min(int(curve.steps[-1]) for curve in curves)
     rows = standings([curve.cut(last) for curve in curves])
     _write(out / "table.csv", as_csv(numbers_table(rows)))
     best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
-    until = f", as far as all runs have got of {step_label(steps)}" if last < steps else ""
+    until = f" of {step_label(steps)}, the last step of all runs" if last < steps else ""
     verdict = f"Highest at {step_label(last)}{until}: {best.label} with {best.performance[-1]}."
     body = [as_markdown(final_table(rows)), f"{verdict}\n", _picture("curves", CAPTION)]
     return Page("\n".join(body), verdict)
 
 
 def _whole(curves: Sequence[Curve]) -> list[Curve]:
-    """Each curve as far as all its runs have got, or its first step: fewer have another mean."""
+    """Each curve up to the last step that all its runs have reached, or its first step."""
     cut = []
     for curve in curves:
         everywhere = np.flatnonzero(~np.isnan(curve.performance).any(axis=0))
@@ -97,22 +97,22 @@ def _whole(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def metrics_page(runs: RecordsBySweep, out: Path) -> Page:
-    """Performance along training with environment steps and time, ours beside the paper's."""
-    recorded = _only(runs)
-    results, curves = recorded.results, recorded.curves
+    """Performance along training, environment steps and time, ours beside the paper's."""
+    records = _only(runs)
+    results, curves = records.results, records.curves
     rows = plain_rows(METRICS_ROWS)
     by_step = _by_step(curves, rows, "metrics", results.env, QUARTERS)
-    cost = cost_table(recorded, max(by_step))
+    cost = cost_table(records, max(by_step))
     panels = {f"at {step_label(step)}": pairs for step, pairs in by_step.items()}
     draw_intervals(panels, out / "metrics", RETURN)
     picture = _picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
-    return _compared(out, by_step, "strategy", [as_markdown(cost), picture])
+    return _comparison_page(out, by_step, "strategy", [as_markdown(cost), picture])
 
 
 def ablation_page(runs: RecordsBySweep, out: Path, which: str) -> Page:
     """Performance of `procurl-val` with one setting varied, ours beside the paper's."""
-    recorded = _only(runs)
-    results, curves = recorded.results, recorded.curves
+    records = _only(runs)
+    results, curves = records.results, records.curves
     ablation = ABLATIONS[which]
     by_step = _by_step(curves, ablation.rows(results.env), ablation.table, results.env, QUARTERS)
     panels = {
@@ -121,13 +121,13 @@ def ablation_page(runs: RecordsBySweep, out: Path, which: str) -> Page:
     }
     draw_ablation(panels, out / "ablation", ablation.symbol)
     picture = _picture("ablation", "Means with 95% intervals; filled: ours, hollow: the paper's")
-    return _compared(out, by_step, "procurl-val", [picture])
+    return _comparison_page(out, by_step, "procurl-val", [picture])
 
 
 def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
-    """Each run's best evaluation on the training pool, and how it did on the test pool there."""
-    recorded = _only(runs)
-    results, curves = recorded.results, recorded.curves
+    """Each run's best evaluation on the training pool, with its performance on the test pool."""
+    records = _only(runs)
+    results, curves = records.results, records.curves
     head = ("strategy", "seeds, ours", "training pool, ours", "paper", "test pool, ours", "paper")
     lines: list[tuple[str, ...]] = []
     panels: dict[str, list[Pair]] = {"training pool": [], "test pool": []}
@@ -150,43 +150,43 @@ def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
 
 
 def _test_gap(train: Sequence[Pair], test: Sequence[Pair]) -> str:
-    """How much worse models do on the test pool, over the rows that both have."""
+    """How much lower the test pool's return is, averaged over rows that both have."""
     gaps = [
         (mine.ours.mean - tested.ours.mean, mine.theirs.mean - tested.theirs.mean)
         for mine, tested in zip(train, test, strict=True)
         if mine.ours and mine.theirs and tested.ours and tested.theirs
     ]
     if not gaps:
-        return "There is nothing of both to compare."
+        return "No strategy has both our numbers and the paper's."
     ours, paper = (sum(gap) / len(gaps) for gap in zip(*gaps, strict=True))
     return (
-        f"On the test pool models do {ours:.2f} worse on average, the paper's {paper:.2f} "
-        f"({len(gaps)} strategies)."
+        f"On the test pool, our models return {ours:.2f} less on average, the paper's {paper:.2f} "
+        f"less ({len(gaps)} strategies)."
     )
 
 
 def hard_page(runs: RecordsBySweep, out: Path) -> Page:
     """The harder pool: performance along training, ours beside the paper's."""
-    recorded = _only(runs)
-    results, curves = recorded.results, recorded.curves
+    records = _only(runs)
+    results, curves = records.results, records.curves
     by_step = _by_step(curves, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
     draw_curves(_chosen(curves, HARD_ROWS), out / "curves", "harder pool")
-    return _compared(out, by_step, "strategy", [_picture("curves", CAPTION)])
+    return _comparison_page(out, by_step, "strategy", [_picture("curves", CAPTION)])
 
 
 def curriculum_page(runs: RecordsBySweep, out: Path, steps: Sequence[int]) -> Page:
     """Features of the tasks that were played along training, with pictures of typical ones."""
-    recorded = _only(runs)
-    results = recorded.results
+    records = _only(runs)
+    results = records.results
     features = features_of(results.pool)
-    trends = recorded.followed(CURRICULUM_ROWS)
+    trends = records.followed(CURRICULUM_ROWS)
     if not trends:
-        raise ValueError(f"no picked tasks of {', '.join(CURRICULUM_ROWS)} were recorded")
+        raise ValueError(f"the records have no picked tasks of {', '.join(CURRICULUM_ROWS)}")
     shown_trends = [trend for trend in trends if trend.label == "procurl-val"] or trends
     shown = [step for step in steps if step <= results.steps]
     pictures = typical_pictures(shown_trends, features, results.env, results.pool, shown)
     draw_curriculum(trends, features, out / "curriculum", pictures)
-    counts = {label: len(recorded.followed([label])) for label in CURRICULUM_ROWS}
+    counts = {label: len(records.followed([label])) for label in CURRICULUM_ROWS}
     run_counts = ", ".join(f"{label} {count} runs" for label, count in counts.items())
     caption = (
         f"Features of the tasks that were played ({run_counts}), and typical tasks of "
@@ -196,7 +196,7 @@ def curriculum_page(runs: RecordsBySweep, out: Path, steps: Sequence[int]) -> Pa
 
 
 def engines_page(runs: RecordsBySweep, out: Path) -> Page:
-    """The same strategies trained by two engines, as far as both were."""
+    """The same strategies trained by two engines, up to the last step of both."""
     sides = list(runs.values())
     head = ("strategy", "at", "JAX", "seeds", "SB3", "seeds", "JAX − SB3, with its 95% interval")
     lines, drawn, apart = [], [], []
@@ -225,11 +225,11 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
 
 
 def variants_page(runs: RecordsBySweep, out: Path, strategy: str) -> Page:
-    """A strategy with other settings than the paper's, beside its numbers where it has any."""
+    """A strategy with settings other than the paper's, beside the paper's numbers if any."""
     curves = {
         label: curve
-        for recorded in runs.values()
-        for label, curve in recorded.curves.items()
+        for records in runs.values()
+        for label, curve in records.curves.items()
         if label.partition(":")[0] == strategy
     }
     plain = next(iter(runs.values())).results
@@ -239,13 +239,13 @@ def variants_page(runs: RecordsBySweep, out: Path, strategy: str) -> Page:
     rows = [Row(label, label, strategy) for label in curves]
     by_step = _by_step(curves, rows, "metrics", env, QUARTERS)
     draw_curves(list(curves.values()), out / "curves", env)
-    return _compared(out, by_step, "ours", [_picture("curves", CAPTION)])
+    return _comparison_page(out, by_step, "ours", [_picture("curves", CAPTION)])
 
 
-def _compared(
+def _comparison_page(
     out: Path, by_step: Mapping[int, Sequence[Pair]], first: str, more: Sequence[str]
 ) -> Page:
-    """A page with the table of both, the sentence on its last step, and what else there is."""
+    """A page with both numbers, a sentence on the last step, and further parts."""
     table = side_by_side(by_step, first)
     _write(out / "table.csv", as_csv(table))
     last = max(by_step)
@@ -260,14 +260,14 @@ def _by_step(
     return {step: compare_rows(curves, rows, table, env, step) for step in shown}
 
 
-def cost_table(recorded: CompactRecords, step: int) -> Table:
-    """Environment steps and time at a step; ours is the time of a batch shared by its runs."""
-    env, curves = recorded.results.env, recorded.curves
+def cost_table(records: CompactRecords, step: int) -> Table:
+    """Environment steps and time at a step; a batch's time is divided among its runs."""
+    env, curves = records.results.env, records.curves
     head = (
         "strategy",
         f"env steps at {step_label(step)}, ours",
         "paper",
-        "seconds a run, ours",
+        "seconds per run, ours",
         "paper, minutes",
     )
     lines = []
@@ -276,7 +276,7 @@ def cost_table(recorded: CompactRecords, step: int) -> Table:
         if name in curves:
             steps = mean_interval(curves[name].env_steps_at(step))
             seconds = mean_interval(curves[name].seconds_at(step))
-            width = int(recorded.facts_of(name).get("width") or 1)
+            width = int(records.facts_of(name).get("width") or 1)
             cells = [step_label(steps.mean), f"{seconds.mean / width:.3g}"]
         paper = [
             published_number("metrics", env, name, step, quantity).mean
@@ -287,15 +287,15 @@ def cost_table(recorded: CompactRecords, step: int) -> Table:
 
 
 def _only(runs: RecordsBySweep) -> CompactRecords:
-    (recorded,) = runs.values()
-    return recorded
+    (records,) = runs.values()
+    return records
 
 
 def _chosen(curves: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]:
-    """The curves of these contenders, in that order."""
+    """The curves of these contenders, in that order; raises ValueError if there are none."""
     chosen = [curves[name] for name in names if name in curves]
     if not chosen:
-        raise ValueError(f"nothing of {', '.join(names)} was recorded")
+        raise ValueError(f"the records have none of {', '.join(names)}")
     return chosen
 
 

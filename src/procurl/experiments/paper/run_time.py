@@ -1,4 +1,4 @@
-"""How long the runs of an entry take here, from rates that were measured once."""
+"""How long the runs of an entry take on this machine, from measured rates."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ class Rate(NamedTuple):
     rollouts: float  # the teacher's own episodes
 
 
-# Printed by benchmarks/paper_rates.py, see docs/paper.md. What is missing was not measured.
+# Printed by benchmarks/paper_rates.py, see docs/paper.md. Others were not measured.
 RATES: Mapping[tuple[str, str], Rate] = {
     ("pointmass-s", "jax"): Rate(69_700, 535_000),
     ("pointmass-d", "jax"): Rate(69_300, 429_000),
@@ -33,11 +33,11 @@ RATES: Mapping[tuple[str, str], Rate] = {
 
 
 def estimate(needs: Iterable[tuple[Sweep, Iterable[str], int]], cores: int | None = None) -> float:
-    """Seconds for all runs on this machine's cores, NaN where a rate is not known.
+    """Seconds for all runs on this machine's cores, NaN if a rate is unknown.
 
     Args:
-        needs: sweeps with contenders and seeds.
-        cores: of the machine; by default those that this process may use.
+        needs: sweeps with their contenders and number of seeds.
+        cores: to use; by default those that this process may use.
     """
     cores = cores or usable_cores()
     total = 0.0
@@ -54,7 +54,7 @@ def estimate(needs: Iterable[tuple[Sweep, Iterable[str], int]], cores: int | Non
 def teacher_steps(sweep: Sweep, contender: str) -> float:
     """Environment steps that a run's teacher is expected to take.
 
-    As the paper counts them where it does; otherwise as many as episodes to the horizon have.
+    Uses the paper's count if it has one, otherwise episodes that last until the horizon.
     """
     name = Contender.parse(contender)
     strategy = paper_strategy(sweep.env, name.strategy, **name.settings())
@@ -74,7 +74,7 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
 
 
 def duration(seconds: float) -> str:
-    """About how long, in words.
+    """An approximate duration in words.
 
     >>> duration(5400.0)
     '1.5 hours'

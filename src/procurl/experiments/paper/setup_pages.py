@@ -1,4 +1,4 @@
-"""What the paper shows without training anything: environments, settings, pools, theorems."""
+"""Pages that need no training: environments, settings, pools and theorems."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,7 +36,7 @@ ABSTRACT: Mapping[str, Learner] = {
 
 
 def environments_page(_: RecordsBySweep, out: Path) -> Page:
-    """What the environments are like, ours beside the paper's, and a task of each."""
+    """Sizes of the environments, ours beside the paper's, with a picture of a task."""
     lines = []
     for name, (reward, context, state, action, size) in ENVIRONMENTS.items():
         env = make_host_env(name)
@@ -54,14 +54,14 @@ def environments_page(_: RecordsBySweep, out: Path) -> Page:
     table = Table(tuple(head), tuple(lines))
     (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
     notes = (
-        "Our observations hold the context where the agent sees it: PointMass 4 + 3 numbers, "
-        "AntGoal 29 + 2. A Karel task is its grids and poses as seven numbers."
+        "Our observations include the context if the agent sees it: 4 + 3 numbers in PointMass, "
+        "29 + 2 in AntGoal. A Karel task is encoded as seven numbers."
     )
     return Page("\n\n".join([as_markdown(table), notes, _draw_environments(out)]))
 
 
 def _draw_environments(out: Path) -> str:
-    """Write a picture of a typical task of each environment; gives what the page says of it."""
+    """Write a picture of a typical task of each environment and return its Markdown."""
     from procurl.envs.rendering.contact_sheet import contact_sheet, write_png
 
     pictures, missing = {}, []
@@ -79,15 +79,15 @@ def _draw_environments(out: Path) -> str:
 
 
 def ppo_settings_page(_: RecordsBySweep, out: Path) -> Page:
-    """PPO's settings in every environment, ours against the paper's list."""
+    """PPO's settings in every environment, ours checked against the paper's."""
     ours = {env: flat_settings(paper_settings(env)) for env in PRESETS}
     names = [key.setting for key in published_settings() if key.owner == "ppo"]
     rows = [("ppo", name) for name in dict.fromkeys(names)]
-    return _settings_made(out, rows, lambda env, _, name: ours[env][name])
+    return _settings_page(out, rows, lambda env, _, name: ours[env][name])
 
 
 def strategy_settings_page(_: RecordsBySweep, out: Path) -> Page:
-    """The strategies' settings in every environment, ours against the paper's list."""
+    """The strategies' settings in every environment, ours checked against the paper's."""
     keys = [(key.owner, key.setting) for key in published_settings() if key.owner != "ppo"]
 
     def ours(env: str, owner: str, name: str) -> Any:
@@ -96,22 +96,22 @@ def strategy_settings_page(_: RecordsBySweep, out: Path) -> Page:
             return paper_settings(env).n_steps
         return "pool" if name in ("v_min", "v_max") and value is None else value
 
-    return _settings_made(out, list(dict.fromkeys(keys)), ours)
+    return _settings_page(out, list(dict.fromkeys(keys)), ours)
 
 
 def pools_page(_: RecordsBySweep, out: Path) -> Page:
-    """Where the tasks of PointMass's uniform and harder pool lie."""
+    """Contexts of PointMass's uniform and harder pools."""
     pools = {
         "uniform pool": make_pool("pointmass-s"),
         "harder pool": make_pool("pointmass-s", "hard"),
     }
     draw_pools(pools, out / "pools")
-    caption = "Contexts of the two pools, drawn anew as the paper describes them"
+    caption = "Contexts of the two pools, sampled as the paper describes"
     return Page(f"![{caption}](pools.png)\n\n*{caption}.*\n")
 
 
 def theorem_page(_: RecordsBySweep, out: Path, learners: Mapping[str, Learner]) -> Page:
-    """The expected improvement of one episode: the theorem against a sum over all outcomes."""
+    """The expected improvement of one episode: closed form and sum over all outcomes."""
     lines, worst = [], 0.0
     for name, learner in learners.items():
         for p_star in P_STARS:
@@ -130,13 +130,13 @@ def theorem_page(_: RecordsBySweep, out: Path, learners: Mapping[str, Learner]) 
     table = Table(head, tuple(lines))
     (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
     draw_improvement(out / "improvement", learners)
-    verdict = f"Theorem and enumeration are at most {worst:.1e} apart."
+    verdict = f"Closed form and enumeration differ by at most {worst:.1e}."
     picture = "![Expected improvement against the probability of success](improvement.png)\n"
     return Page("\n".join([as_markdown(table), f"{verdict}\n", picture]), verdict)
 
 
-def _settings_made(out: Path, rows: list[tuple[str, str]], ours: Any) -> Page:
-    """A table of settings that shows both values where they differ."""
+def _settings_page(out: Path, rows: list[tuple[str, str]], ours: Any) -> Page:
+    """A page with a table of settings that shows both values if they differ."""
     listed = published_settings()
     lines, same, differing = [], 0, []
     for owner, name in rows:
@@ -152,23 +152,23 @@ def _settings_made(out: Path, rows: list[tuple[str, str]], ours: Any) -> Page:
                 cells.append(paper or "none")
             else:
                 differing.append(f"{owner} {name} in {env}")
-                cells.append(f"{_told(mine)}, paper {paper}")
+                cells.append(f"{_text(mine)}, paper {paper}")
         lines.append((owner, name, *cells))
     table = Table(("", "setting", *PRESETS), tuple(lines))
     (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
-    verdict = f"{same} of {same + len(differing)} settings are the paper's"
+    verdict = f"{same} of {same + len(differing)} settings match the paper's"
     verdict += f"; different: {', '.join(differing)}." if differing else "."
     return Page("\n".join([as_markdown(table), f"{verdict}\n"]), verdict)
 
 
 def _equal(mine: Any, paper: str) -> bool:
     if isinstance(mine, str | tuple):
-        return _told(mine) == paper
+        return _text(mine) == paper
     try:
         return bool(np.isclose(float(mine), float(paper), rtol=1e-9, atol=0.0))
     except (TypeError, ValueError):
         return False
 
 
-def _told(mine: Any) -> str:
+def _text(mine: Any) -> str:
     return " ".join(map(str, mine)) if isinstance(mine, tuple) else str(mine)

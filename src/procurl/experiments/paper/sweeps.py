@@ -15,16 +15,16 @@ PAPER_SEEDS = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """Runs that share a directory, so that no entry trains what another has trained.
+    """Runs that share a directory, so that entries share trained runs.
 
     Args:
         name: of the directory.
         env: name of the environment.
         steps: of training.
-        kind: of the training pool.
+        kind: of the training pool, `uniform` or `hard`.
         engine: `jax` or `sb3`.
-        ppo: settings of PPO beside the paper's for the environment, as `name=value`.
-        tested: whether a test pool is played at every evaluation.
+        ppo: settings that replace the paper's for the environment, as `name=value`.
+        tested: whether evaluations also play a test pool.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Sweep:
 
     @property
     def paper_seeds(self) -> int:
-        """How many seeds the paper had."""
+        """The number of seeds in the paper."""
         return PAPER_SEEDS[self.env]
 
 
@@ -47,7 +47,7 @@ def _plain(env: str, tested: bool = False) -> Sweep:
 
 POINT_MASS = _plain("pointmass-s", tested=True)
 KAREL = _plain("basickarel", tested=True)
-# With the paper's own settings of PPO nothing is learned here, see docs/ball_catching.md.
+# The paper's own PPO settings learn nothing here, see docs/ball_catching.md.
 BALL = Sweep(
     "ballcatching",
     "ballcatching",
@@ -59,11 +59,11 @@ SWEEPS = (POINT_MASS, DENSE, KAREL, BALL, _plain("antgoal"))
 HARD = Sweep("pointmass-s-hard", "pointmass-s", 2_000_000, kind="hard", ppo=("ent_coef=0.002",))
 # A quarter of the paper's steps: two cores train about 20 seeds of a strategy in half an hour.
 SB3 = Sweep("pointmass-s-sb3", "pointmass-s", 250_000, engine="sb3")
-# The paper's number of seeds on a small machine, beside many seeds on a large one.
+# The paper's number of seeds on a small machine.
 SMALL = replace(POINT_MASS, name="pointmass-s-cpu")
 TABLED = (POINT_MASS, KAREL)
-# Settings that explain where a strategy of ours does not do as the paper's: the sweep with its own
-# settings, one for the others, and these.
+# Other settings of strategies whose results differ from the paper's: the sweep with the paper's
+# settings, the sweep with the others, and these.
 VARIANTS = (
     (
         POINT_MASS,

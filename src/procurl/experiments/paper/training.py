@@ -1,4 +1,4 @@
-"""Training the runs that entries of the paper need and no record holds, and recording them."""
+"""Trains the runs that entries of the paper need and records do not have yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ POOLS = "pools"
 
 
 class PaperOptions(NamedTuple):
-    """How to run what is missing.
+    """How to train missing runs.
 
     Args:
         seeds: per contender; None for as many as the paper has.
@@ -62,7 +62,7 @@ class PaperOptions(NamedTuple):
     command: str | None = None
 
     def check(self) -> None:
-        """Raise on what is wrong whatever the entries are."""
+        """Raise ValueError on options that are invalid for every entry."""
         require_choice("engine", self.training.engine, ("jax", "host"))
         if self.seeds is not None:
             require_whole("seeds", self.seeds, at_least=1)
@@ -72,17 +72,22 @@ class PaperOptions(NamedTuple):
 
 
 def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, command: str) -> None:
-    """Train what the entries need and no record holds yet, and record `command` with it.
+    """Train the runs that the entries need and the records lack, and write their records.
 
-    Contenders that were recorded before stay as they are, unless they had to be trained again for
-    more seeds. ValueError where the records are of another experiment, or an option is of no use,
-    before anything is trained.
+    Contenders with records stay as they are, unless they need more seeds. Raises ValueError before
+    any training if the records are of another experiment or an option has no effect.
+
+    Args:
+        entries: to train for.
+        out: directory of runs and records.
+        options: for training.
+        command: recorded as the command that trained the runs.
     """
     wanted = needed(entries)
     if options.training.engine == "host" and not any(map(_has_host_form, wanted)):
         raise ValueError(
-            f"engine host is for {', '.join(host_environments())}, and "
-            f"{', '.join(entry.name for entry in entries)} trains in none of them: leave it out"
+            f"engine host trains only {', '.join(host_environments())}, which "
+            f"{', '.join(entry.name for entry in entries)} does not need: omit the engine"
         )
     for name in options.strategies or ():
         make_strategy(name)  # raises on an unknown name
@@ -104,7 +109,7 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, co
 
 
 def train_sweep(sweep: Sweep, contenders: list[str], out: Path, options: PaperOptions) -> Results:
-    """The results of a sweep, once these contenders are trained."""
+    """Train these contenders and return the results of the sweep."""
     from procurl.experiments.comparison import compare
     from procurl.records.store import read_store
 
@@ -146,12 +151,12 @@ def _request(
 def missing_contenders(
     sweep: Sweep, contenders: Sequence[str], out: Path, options: PaperOptions
 ) -> list[str]:
-    """The contenders that are asked for and not recorded with all their seeds."""
-    chosen = [name for name in contenders if _asked_for(name, options.strategies)]
+    """The requested contenders that the records lack, or have with too few seeds."""
+    chosen = [name for name in contenders if _is_requested(name, options.strategies)]
     if not chosen:
         raise ValueError(
-            f"strategies {', '.join(options.strategies or ())} leave nothing to run of "
-            f"{', '.join(contenders)}"
+            f"strategies must include one of {', '.join(contenders)}, "
+            f"got {', '.join(options.strategies or ())}"
         )
     known = _records_of(sweep, out)
     if known is None:
@@ -163,8 +168,8 @@ def missing_contenders(
         del wanted["engine"]  # nothing is to be trained, so either form of our PPO will do
     if differ := differences(settings_of(known), wanted):
         raise ValueError(
-            f"{out / RECORDS / sweep.name} holds records of another experiment: {differ}. "
-            "They were left as they are: name another directory with --out, or ask for the same"
+            f"{out / RECORDS / sweep.name} has records of another experiment: {differ}. "
+            "Choose another directory with --out, or request the same settings"
         )
     return missing
 
@@ -172,12 +177,12 @@ def missing_contenders(
 def _join(
     known: CompactRecords | None, fresh: CompactRecords, names: Sequence[str], order: Sequence[str]
 ) -> CompactRecords:
-    """What was recorded before with what was trained now.
+    """Earlier records joined with new ones.
 
     Args:
-        known: None where nothing was recorded.
-        fresh: all that the comparison holds.
-        names: of the contenders that had to be trained, which take the place of those recorded.
+        known: earlier records; None if there are none.
+        fresh: all records of the comparison.
+        names: contenders that were trained now; they replace earlier records.
         order: contenders that come first.
     """
     if known is not None:
@@ -193,7 +198,7 @@ def _records_of(sweep: Sweep, out: Path) -> CompactRecords | None:
 
 
 def sweep_settings(sweep: Sweep, options: PaperOptions, engine: str) -> dict[str, Any]:
-    """What all runs of a sweep have in common, as they would be trained now."""
+    """The settings that all runs of a sweep share if they are trained now."""
     env = sweep.env
     return shared_settings(
         env,
@@ -230,7 +235,7 @@ def _has_host_form(sweep: Sweep) -> bool:
 
 
 def _pool_file(env: str, kind: str, out: Path) -> str:
-    """A file with the project's pool of that kind."""
+    """Path to a file with the environment's pool of that kind."""
     path = out / POOLS / f"{env}-{kind}.csv"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -244,7 +249,7 @@ def _require_environment(env: str) -> None:
             f"environment {env!r} is not installed here.{suggest(env, environment_names())} "
             f"Installed: {', '.join(environment_names())}"
         )
-    make_host_env(env)  # raises with the extra to install where a package is missing
+    make_host_env(env)  # raises with the extra to install if a package is missing
 
 
 def _require_engine(engine: str) -> None:
@@ -253,12 +258,12 @@ def _require_engine(engine: str) -> None:
         raise ImportError(f"{package} is not installed: pip install 'procurl[{extra}]'")
 
 
-def _asked_for(contender: str, strategies: Sequence[str] | None) -> bool:
+def _is_requested(contender: str, strategies: Sequence[str] | None) -> bool:
     return strategies is None or contender.partition(":")[0] in strategies
 
 
 def commands_of(entry: Entry, runs: Mapping[str, CompactRecords]) -> list[str]:
-    """What trained the runs of an entry, as it was recorded."""
+    """The recorded commands that trained the runs of an entry."""
     parts = [
         part
         for sweep, contenders in entry.needs.items()
@@ -269,7 +274,7 @@ def commands_of(entry: Entry, runs: Mapping[str, CompactRecords]) -> list[str]:
 
 
 def command_line(names: Sequence[str], options: PaperOptions) -> str:
-    """The command that asks for this, without the names of files."""
+    """The command line of this request, without file names."""
     words = ["procurl paper", *names]
     words += [f"--seeds {options.seeds}"] if options.seeds else []
     training, evaluation = options.training, options.evaluation

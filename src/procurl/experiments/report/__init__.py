@@ -1,4 +1,4 @@
-"""The report of an experiment: one self-contained page, its tables and figures."""
+"""The report of an experiment: one self-contained page, with tables and figures."""
 
 from procurl.experiments.report.page import report_html, write_report
 

@@ -1,4 +1,4 @@
-"""What the report's page draws of all runs together: learning curves and their cost."""
+"""Data of the page's charts over all runs: learning curves and cost."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,25 +11,25 @@ from procurl.experiments.analysis.statistics import mean_interval, mean_over_run
 from procurl.experiments.report.encoding import column, rounded
 from procurl.records.results import Results
 
-SINGLE_RUNS = 20  # of each strategy that can be drawn on their own
-SINGLE_VALUES = 100_000  # of all of them together
+SINGLE_RUNS = 20  # of each strategy that can be drawn individually
+SINGLE_VALUES = 100_000  # in total
 
 
 def curves_payload(curves: Sequence[Curve]) -> list[dict[str, Any]]:
-    """One entry per contender: where its evaluations stand, their means and intervals, its runs."""
+    """One entry per contender: positions, means and intervals of its evaluations, single runs."""
     lines = line_styles([curve.label for curve in curves])
     single = single_runs(curves)
     return [_payload(curve, lines[curve.label], single) for curve in curves]
 
 
 def single_runs(curves: Sequence[Curve]) -> int:
-    """How many runs of each contender the page can draw on their own."""
+    """How many runs of each contender the page can draw individually."""
     evaluations = sum(len(curve.steps) for curve in curves)
     return min(SINGLE_RUNS, max(1, SINGLE_VALUES // max(1, evaluations)))
 
 
 def cost_payload(results: Results, curves: Sequence[Curve]) -> list[dict[str, Any]]:
-    """Environment steps of training and teacher at the last evaluation, means over runs."""
+    """Environment steps of training and teacher at the last evaluation, averaged over runs."""
     train: dict[str, list[int]] = {}
     total: dict[str, list[int]] = {}
     for run in results.runs:
@@ -50,13 +50,13 @@ def cost_payload(results: Results, curves: Sequence[Curve]) -> list[dict[str, An
 
 
 def unit_returns(curves: Sequence[Curve]) -> bool:
-    """Whether every return lies between 0 and 1, as where a goal is reached or not."""
+    """Whether every return lies between 0 and 1, as with binary rewards."""
     heights = [curve.performance[np.isfinite(curve.performance)] for curve in curves]
     return all(bool(((values >= 0) & (values <= 1)).all()) for values in heights)
 
 
 def return_range(curves: Sequence[Curve]) -> float:
-    """Between the lowest and the highest return, which says how many decimals are of use."""
+    """The range of returns, which decides how many decimals are shown."""
     heights = [curve.performance[np.isfinite(curve.performance)] for curve in curves]
     together = np.concatenate(heights) if heights else np.zeros(0)
     return 1.0 if unit_returns(curves) or not together.size else float(np.ptp(together)) or 1.0
@@ -79,5 +79,5 @@ def _payload(curve: Curve, line: LineStyle, single: int) -> dict[str, Any]:
 
 
 def _dashes(dash: Any) -> str:
-    """Matplotlib's dashes, counted in widths of the line, as those of an SVG line 2 pixels wide."""
+    """Matplotlib's dashes, in line widths, as dashes of an SVG line 2 pixels wide."""
     return "" if isinstance(dash, str) else " ".join(f"{2 * length:g}" for length in dash[1])

@@ -1,4 +1,4 @@
-"""Numbers as the report's page carries them: short, without NaN, and never taken for markup."""
+"""Encoding of numbers for the page: compact, without NaN, and safe within HTML."""
 
 import base64
 import json
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-LEVELS = 65_534  # between the lowest and the highest number of a packed array
+LEVELS = 65_534  # between the lowest and highest number of a packed array
 MISSING = 65_535
-DIGITS = 5  # that count, of numbers that are not packed
+DIGITS = 5  # significant, of numbers that are not packed
 
 
 def packed(values: ArrayLike) -> dict[str, Any]:
-    """Numbers [n] as 16-bit integers between their lowest and highest, for `unpack` of the page.
+    """Numbers [n] as 16-bit integers between their lowest and highest, for the page's `unpack`.
 
-    They come back within a 131,068th of their range; what is not finite comes back as missing.
+    The error is at most a 131,068th of their range. Non-finite numbers become missing.
     """
     array = np.asarray(values, dtype=np.float64)
     there = np.isfinite(array)
@@ -28,7 +28,7 @@ def packed(values: ArrayLike) -> dict[str, Any]:
 
 
 def rounded(value: float | None) -> float | int | None:
-    """With five digits that count; None where it is not finite. Whole numbers stay as they are."""
+    """Round to five significant digits; None if not finite. Integers are unchanged."""
     if value is None or not math.isfinite(value):
         return None
     if float(value).is_integer():
@@ -37,12 +37,12 @@ def rounded(value: float | None) -> float | int | None:
 
 
 def column(values: ArrayLike) -> list[float | int | None]:
-    """Numbers [n], each rounded."""
+    """Round each of the numbers [n]."""
     return [rounded(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
 
 def script_json(content: Any) -> str:
-    """JSON that may stand within a script element: it holds no `<`, `>` or `&`.
+    """JSON that is safe within a script element: it has no `<`, `>` or `&`.
 
     >>> script_json({"name": "</script>"})
     '{"name":"\\\\u003c/script\\\\u003e"}'

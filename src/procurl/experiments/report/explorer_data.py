@@ -1,7 +1,7 @@
-"""What the report's page shows of single runs: their curriculum at chosen moments of training.
+"""Data of the page's explorer: the curriculum of single runs at selected moments of training.
 
-Everything of every run would be too much for a page. The first seeds of each strategy are shown, at
-evaluations chosen evenly over training, so that the whole stays within `CELLS` numbers per measure.
+To limit the size of the page, it shows the first seeds of each strategy at evaluations spread
+evenly over training, at most `CELLS` numbers per measure.
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ CELLS = 300_000  # tasks × evaluations × runs
 MOST_STRATEGIES = 24
 MOST_SEEDS = 8
 MOST_EVALUATIONS = 40
-WANTED_EVALUATIONS = 20  # before a further seed is shown
+WANTED_EVALUATIONS = 20  # before another seed is added
 MOST_PICKED = 6  # tasks at each evaluation
 MOST_PICTURES = 1_800
 MOST_FEATURES = 8
-MOST_BLOCKS = 600  # of a trend; where there are more, several are joined
-LONGEST_TEXT = 120  # letters of a task without numbers
+MOST_BLOCKS = 600  # of a trend; more are merged
+LONGEST_TEXT = 120  # characters of a task without numbers
 
 
 class Selection(NamedTuple):
-    """The runs that are shown and at how many evaluations each."""
+    """The runs shown, and the number of evaluations of each."""
 
     runs: list[RunId]
     evaluations: int
@@ -55,7 +55,7 @@ def select_runs(results: Results) -> Selection:
 
 
 def explorer_payload(results: Results) -> dict[str, Any]:
-    """Everything that the curriculum's views draw."""
+    """All data of the explorer."""
     chosen = select_runs(results)
     features = features_of(results.pool)
     features = Features(features.names[:MOST_FEATURES], features.values[:, :MOST_FEATURES])
@@ -89,7 +89,7 @@ def explorer_payload(results: Results) -> dict[str, Any]:
 
 
 def _features(pool: TaskPool, features: Features, tasks: list[int]) -> list[dict[str, Any]]:
-    """Each feature's values, and as trends show it: its name and its mean over the pool."""
+    """Each feature's values, and its name, mean and quartiles for the trends."""
     contexts = pool.contexts if pool.contexts is not None else np.zeros((len(pool), 0))
     return [
         {
@@ -106,7 +106,7 @@ def _features(pool: TaskPool, features: Features, tasks: list[int]) -> list[dict
 def _trend(
     run: RunId, detail: Sequence[Evaluation], features: Features, block: int
 ) -> dict[str, Any] | None:
-    """The features of the picked tasks over training, None where no block is full."""
+    """The features of the picked tasks over training; None without a full block."""
     blocks = sum(len(at.picks) for at in detail) // block
     if not blocks:
         return None
@@ -122,7 +122,7 @@ def _trend(
 def _moments(
     detail: Sequence[Evaluation], most: int, followed: dict[bytes, NDArray[np.int64]]
 ) -> list[dict[str, Any]]:
-    """Evenly chosen evaluations; the picks of those left out count towards the next one."""
+    """Evenly spaced evaluations; picks of skipped ones count towards the next."""
     if not detail:
         return []
     count = min(most, len(detail))
@@ -146,7 +146,7 @@ def _moments(
 
 
 def _pictures(results: Results, moments: Sequence[dict[str, Any]]) -> Pictures:
-    """Drawings of the most picked tasks; where they would be too many, fewer tasks are listed."""
+    """Pictures of the most picked tasks; with too many, fewer tasks are listed."""
     by_rank: list[list[int]] = [[] for _ in range(MOST_PICKED)]
     for at in moments:
         for rank, (task, _) in enumerate(at["picked"]):
@@ -166,7 +166,7 @@ def _pictures(results: Results, moments: Sequence[dict[str, Any]]) -> Pictures:
 
 
 def _most_picked(picks: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """(task, times), the most often picked first."""
+    """(task, count) pairs, the most picked first."""
     tasks, times = np.unique(picks, return_counts=True)
     order = np.argsort(-times, kind="stable")[:MOST_PICKED]
     return list(zip(tasks[order].tolist(), times[order].tolist(), strict=True))
@@ -175,7 +175,7 @@ def _most_picked(picks: NDArray[np.int64]) -> list[tuple[int, int]]:
 def _snapshot_payload(
     snapshot: Snapshot | None, followed: dict[bytes, NDArray[np.int64]]
 ) -> dict[str, Any] | None:
-    """The distribution and what is known of success; tasks as the number of their set."""
+    """The distribution, estimates and returns; tasks are given by the index of their set."""
     if snapshot is None or not len(snapshot.tasks):
         return None
     m = len(snapshot.tasks)
@@ -194,7 +194,7 @@ def _snapshot_payload(
 
 
 def _texts(pool: TaskPool, tasks: Sequence[int], numbers: bool) -> dict[int, str]:
-    """Labels of tasks that have them, and the task itself where no number describes it."""
+    """Labels of tasks, or the task itself if it has neither label nor numbers."""
     if pool.labels is not None:
         return {task: pool.labels[task][:LONGEST_TEXT] for task in tasks}
     if numbers:

@@ -1,4 +1,4 @@
-"""The report's tables as HTML: final results, and the probability of improvement."""
+"""The page's tables as HTML: final results and probability of improvement."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,22 +17,22 @@ from procurl.experiments.analysis.statistics import (
 )
 
 MOST_COMPARED = 12
-SHADES = (0.55, 0.65, 0.75, 0.9)  # from which a cell of the matrix is darker
+SHADES = (0.55, 0.65, 0.75, 0.9)  # thresholds from which a cell of the matrix is darker
 
 
 class Cell(NamedTuple):
-    """What is shown, and the number that its column is sorted by, None to come last."""
+    """HTML of a cell, and the number that its column is sorted by; None sorts last."""
 
     text: str  # HTML
     value: float | None
 
 
 def final_table(rows: Sequence[Standing], places: Sequence[str]) -> str:
-    """One row per contender; heads become buttons that sort.
+    """One row per contender. The page makes column headers sort on click.
 
     Args:
         rows: at least one.
-        places: every label of the page, by which strategies find their color.
+        places: all labels of the page; the index of a strategy selects its color.
     """
     last = step_label(rows[0].steps[-1])
     threshold = rows[0].reached.goal if rows[0].reached else "threshold"
@@ -52,7 +52,7 @@ def final_table(rows: Sequence[Standing], places: Sequence[str]) -> str:
 
 
 def improvement(curves: Sequence[Curve], rows: Sequence[Standing], places: Sequence[str]) -> str:
-    """The chance that a run of a row does better at the end than a run of a column."""
+    """A matrix of the probabilities that a run of the row ends higher than one of the column."""
     if len(rows) < 2:
         return '<p class="empty">This needs at least two strategies.</p>'
     ranked = sorted(rows, key=lambda row: -_finite(row.performance[-1].mean, -math.inf))
@@ -62,8 +62,8 @@ def improvement(curves: Sequence[Curve], rows: Sequence[Standing], places: Seque
     curve = by_label(curves)
     chances = _chances({label: curve[label].at(step) for label in labels})
     about = (
-        f"How likely a run of the row's strategy is to have a higher return after {step:,} steps "
-        "than a run of the column's, a tie counting half. Below it, the 95% bootstrap interval."
+        f"Probability that a run of the row's strategy has a higher return after {step:,} steps "
+        "than a run of the column's. Ties count half. Below it, the 95% bootstrap interval."
     )
     if len(kept) < len(rows):
         about += f" Of {len(rows)} strategies, the {len(kept)} with the highest means are shown."
@@ -83,7 +83,7 @@ def improvement(curves: Sequence[Curve], rows: Sequence[Standing], places: Seque
 
 
 def _chances(final: Mapping[str, Floats]) -> dict[tuple[str, str], Estimate]:
-    """Of all pairs, both ways round; without an interval where a side has a single run."""
+    """The chances of all ordered pairs; without an interval if a side has a single run."""
     chances: dict[tuple[str, str], Estimate] = {}
     labels = list(final)
     for i, one in enumerate(labels):

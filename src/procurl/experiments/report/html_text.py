@@ -1,4 +1,4 @@
-"""The report's words: what was run, what came of it and how to run it again, as HTML."""
+"""The page's text as HTML: what was run, the results, and how to reproduce them."""
 
 import math
 import shlex
@@ -14,7 +14,7 @@ from procurl.experiments.report.explorer_data import Selection
 from procurl.records.evaluation import SNAPSHOT_TASKS
 from procurl.records.results import Results
 
-NAMED_STOPS = 12  # stopped runs that are named one by one
+NAMED_STOPS = 12  # stopped runs that are listed
 SHOWN_APART = ("command", "commands", "times", "versions", "machine", "asked", "finished")
 WORDS = {
     "pool_hash": "pool's hash",
@@ -26,14 +26,14 @@ WORDS = {
 
 
 def heading(results: Results) -> str:
-    """What the page is about, in a few words."""
+    """The page's heading."""
     labels = results.labels
     what = labels[0] if len(labels) == 1 else f"{len(labels)} strategies"
     return f"{escape(what)} on {escape(results.env)}"
 
 
 def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
-    """The result in two sentences; only what the numbers say."""
+    """The result in at most two sentences."""
     if not rows:
         return "No run has been evaluated yet."
     best = max(rows, key=lambda row: _ranked(row.performance[-1].mean))
@@ -59,13 +59,13 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
     if math.isnan(chance.low):
         return text
     return (
-        f"{text} A run of it does better than a run of {_strong(other.label)} "
+        f"{text} One of its runs beats a run of {_strong(other.label)} "
         f"with probability {chance.value:.2f} (95% interval {chance.low:.2f} to {chance.high:.2f})."
     )
 
 
 def facts(results: Results) -> str:
-    """What was run, as terms and descriptions."""
+    """What was run, as a description list."""
     seeds: dict[str, int] = {}
     for run in results.runs:
         seeds[run.label] = seeds.get(run.label, 0) + 1
@@ -88,13 +88,13 @@ def facts(results: Results) -> str:
 
 
 def notices(results: Results, rows: Sequence[Standing]) -> str:
-    """What a reader must know before trusting a number."""
+    """Warnings to read before trusting the numbers."""
     said = []
     asked, finished = int(results.facts.get("asked", 0)), int(results.facts.get("finished", 0))
     if finished < asked:
         said.append(
-            f"{finished:,} of {asked:,} runs are finished; the others count as far as "
-            "they have come."
+            f"{finished:,} of {asked:,} runs are finished. The others count up to their last "
+            "evaluation."
         )
     unseen = sum(1 for run in results.runs if not results.evaluations.get(run))
     if unseen:
@@ -108,45 +108,45 @@ def notices(results: Results, rows: Sequence[Standing]) -> str:
         said.append(
             f"{_runs(len(results.stopped))} stopped because a value was not finite: "
             f"{'; '.join(named)}{f'; and {more} more' if more else ''}. "
-            "Their last state is what later evaluations show."
+            "Later evaluations show their last state."
         )
     if rows and max(row.runs for row in rows) == 1:
-        said.append("One seed each tells little: runs of the same strategy differ widely.")
+        said.append("One seed per strategy says little: runs of the same strategy vary widely.")
     return "".join(f'<p class="notice">{escape(text)}</p>' for text in said)
 
 
 def curve_caption(curves: Sequence[Curve], single: int) -> str:
-    """What the axes mean, and how many single runs can be drawn."""
+    """What the axes mean, and how many single runs are drawn."""
     text = (
-        "Environment steps and time are means over runs. Time is that of training, evaluations "
-        "not counted; runs that are trained side by side share it."
+        "Environment steps and time are means over runs. Time is training time without "
+        "evaluations; runs trained in one batch share it."
     )
     if any(len(curve.seeds) > single for curve in curves):
-        text += f" Single runs are those of the first {single} seeds."
+        text += f" Single runs show the first {single} seeds."
     return text
 
 
 def about_table(rows: Sequence[Standing]) -> str:
-    """How the table's columns are to be read."""
+    """How to read the table's columns."""
     if not rows:
         return "There is no evaluation yet."
-    told = ["Mean return ± 95% interval of the mean along training"]
+    parts = ["Mean return ± 95% interval of the mean along training"]
     if rows[0].test is not None:
-        told.append("the same over the test pool at the end")
-    told.append(
+        parts.append("the same over the test pool at the end")
+    parts.append(
         "IQM, the mean of the middle half of the runs with its 95% bootstrap interval; area, the "
         "mean height of the learning curve"
     )
     if rows[0].reached is not None:
-        told.append(
+        parts.append(
             f"median steps until a run first reached {rows[0].reached.goal}, half of the best "
             "final mean, and how many runs did"
         )
-    return f"{'; '.join(told)}. Press a column's head to sort."
+    return f"{'; '.join(parts)}. Click a column header to sort."
 
 
 def coverage(results: Results, chosen: Selection) -> str:
-    """Which part of the runs the curriculum's views show, where it is not all."""
+    """Which part of the runs the explorer shows, if not all."""
     if not chosen.runs:
         return ""
     shown = dict.fromkeys(run.label for run in chosen.runs)
@@ -158,14 +158,14 @@ def coverage(results: Results, chosen: Selection) -> str:
     if len(chosen.runs) < sum(run.label in shown for run in measured):
         said.append(f"the first {seeds} seeds of each" if seeds > 1 else "the first seed of each")
     if any(len(results.evaluations[run]) > chosen.evaluations for run in chosen.runs):
-        said.append(f"{chosen.evaluations} evaluations of each run, evenly chosen")
+        said.append(f"{chosen.evaluations} evenly spaced evaluations of each run")
     if len(results.pool) > SNAPSHOT_TASKS:
         said.append(f"{SNAPSHOT_TASKS} of the {len(results.pool):,} tasks")
-    return f"To keep this file small, it holds {', '.join(said)}." if said else ""
+    return f"To keep this file small, it shows {', '.join(said)}." if said else ""
 
 
 def reproduce(results: Results, files: Sequence[str]) -> str:
-    """The commands, versions and whatever else the results know of themselves."""
+    """The commands, versions and other facts of the results."""
     commands = [str(c) for c in results.facts.get("commands") or ()]
     if not commands and results.facts.get("command"):
         commands = [str(results.facts["command"])]
@@ -191,7 +191,7 @@ def reproduce(results: Results, files: Sequence[str]) -> str:
 
 
 def _derived_command(results: Results) -> str:
-    """The command that gives these runs, where the one that was typed is not known."""
+    """A command that reproduces these runs, if the original one is unknown."""
     seeds = max((run.seed for run in results.runs), default=0) + 1
     words = ["procurl", "compare", results.env, "--strategies", *results.labels]
     words += ["--seeds", str(seeds), "--steps", str(results.steps)]
@@ -224,7 +224,7 @@ def _strong(text: str) -> str:
 
 
 def _names(rows: Sequence[Standing]) -> str:
-    """Two or more contenders: a, b and c."""
+    """The names of two or more contenders: a, b and c."""
     names = [_strong(row.label) for row in rows]
     return f"{', '.join(names[:-1])} and {names[-1]}"
 

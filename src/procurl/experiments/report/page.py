@@ -1,7 +1,7 @@
-"""`procurl report`: one file that opens from disk without a network, with tables and figures.
+"""`procurl report`: one self-contained HTML file, with tables and figures beside it.
 
-The page carries its own style, program and data. A content security policy with their hashes lets
-the browser run nothing else and load nothing at all.
+The page contains its style, scripts and data and needs no network. A content security policy with
+their hashes stops the browser from running or loading anything else.
 """
 
 import base64
@@ -40,24 +40,24 @@ from procurl.records.store import read_store
 PAGE = "report.html"
 MARKDOWN, CSV = "table.md", "table.csv"
 CURRICULUM = "curriculum"
-FIGURE_CURVES = 24  # that a figure shows at most
-FIGURE_STRATEGIES, FIGURE_SEEDS = 12, 8  # likewise, the one of the curriculum
+FIGURE_CURVES = 24  # per figure
+FIGURE_STRATEGIES, FIGURE_SEEDS = 12, 8  # in the figure of the curriculum
 SCRIPTS = ("read", "chart", "curves", "tables", "tasks", "moment", "trends", "explorer", "begin")
 
 
 def write_report(folder: Path) -> Path:
-    """Write report.html, tables and figures of what `folder` holds into it; gives the page's path.
+    """Write report.html, tables and figures into `folder` and return the page's path.
 
-    It holds an experiment's store, or the compact records of one. Nothing is written where there
-    is no evaluation yet.
+    The folder has an experiment's store or compact records. Raises ValueError, before writing
+    anything, if there is no evaluation yet.
     """
     if has_records(folder):
-        return _written(folder, read_records(folder).results)
+        return _write(folder, read_records(folder).results)
     with read_store(folder) as store:
-        return _written(folder, replace(store.results(), detail=store.detail))  # the open file's
+        return _write(folder, replace(store.results(), detail=store.detail))  # the open file's
 
 
-def _written(folder: Path, results: Results) -> Path:
+def _write(folder: Path, results: Results) -> Path:
     curves = learning_curves(results)
     rows = with_test(standings(curves), curves)
     names = [MARKDOWN, CSV]
@@ -71,7 +71,7 @@ def _written(folder: Path, results: Results) -> Path:
 
 
 def _draw_figures(folder: Path, results: Results, curves: Sequence[Curve]) -> list[str]:
-    """Learning curves against every axis, and the curriculum where picks tell of it."""
+    """Draw learning curves against every axis and, if picks were recorded, the curriculum."""
     names = [f"curves-{axis}" for axis in AXES]
     for name, axis in zip(names, AXES, strict=True):
         draw_curves(curves[:FIGURE_CURVES], folder / name, results.env, axis)
@@ -87,8 +87,8 @@ def report_html(results: Results, files: Sequence[str] = ()) -> str:
     """The page as text.
 
     Args:
-        results: of any engine; without an evaluation the page says so.
-        files: names of the tables and figures that lie beside the page.
+        results: of any engine; without evaluations the page says so.
+        files: names of the tables and figures beside the page, to link.
     """
     curves = learning_curves(results)
     rows = with_test(standings(curves), curves) if curves else []
@@ -120,8 +120,8 @@ def report_html(results: Results, files: Sequence[str] = ()) -> str:
 def _texts(
     results: Results, curves: Sequence[Curve], rows: Sequence[Standing], files: Sequence[str]
 ) -> dict[str, str]:
-    """What the page's places are filled with, as HTML."""
-    places = [curve.label for curve in curves]
+    """The HTML that fills the page's template."""
+    labels = [curve.label for curve in curves]
     heading = html_text.heading(results)
     return {
         "title": f"{heading} · procurl",
@@ -131,8 +131,8 @@ def _texts(
         "notices": html_text.notices(results, rows),
         "curve_caption": html_text.curve_caption(curves, single_runs(curves)),
         "about_table": html_text.about_table(rows),
-        "final_table": html_tables.final_table(rows, places) if rows else "",
-        "improvement": html_tables.improvement(curves, rows, places),
+        "final_table": html_tables.final_table(rows, labels) if rows else "",
+        "improvement": html_tables.improvement(curves, rows, labels),
         "coverage": html_text.coverage(results, select_runs(results)),
         "reproduce": html_text.reproduce(results, files),
     }
@@ -140,10 +140,10 @@ def _texts(
 
 @cache
 def _part(name: str) -> str:
-    """A file of the page."""
+    """The text of a file in `web/`."""
     return (package_files(__package__) / "web" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
-    """As a content security policy names a style or a script."""
+    """The hash by which a content security policy allows a style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Small pictures of tasks for the report's page, by the environment's own drawing."""
+"""Small pictures of tasks for the page, drawn by the environment."""
 
 import base64
 import io
@@ -13,25 +13,24 @@ from procurl.envs.point_mass.dynamics import PointMass
 from procurl.envs.registry import environment_names, make_host_env
 from procurl.tasks.pool import TaskPool
 
-WIDTH = 220  # pixels; shown smaller, so that they are sharp on fine screens
-WIDE = 260  # of a picture twice as wide as high
+WIDTH = 220  # pixels; shown smaller, to be sharp on high-resolution screens
+WIDE = 260  # pixels, of pictures much wider than high
 COLORS = 32
-MOST_LETTERS = 2_500_000  # of all pictures together
+MOST_LETTERS = 2_500_000  # in total
 
 
 class Pictures(NamedTuple):
-    """Drawings of tasks."""
+    """Pictures of tasks."""
 
-    by_task: dict[int, str]  # PNG as a data address
-    missing: str = ""  # why there are none, where a reader might wonder
+    by_task: dict[int, str]  # PNG as a data URL
+    missing: str = ""  # why pictures are missing, if that needs an explanation
 
 
 def task_pictures(env: str, pool: TaskPool, tasks: Iterable[int]) -> Pictures:
-    """Pictures of the tasks, until `MOST_LETTERS` of them are full.
+    """Pictures of the tasks, up to `MOST_LETTERS` characters in total.
 
-    There are none where the environment is not one of ours or draws none. Where this machine lacks
-    what drawing needs, or the pool's tasks are not the environment's, there are none either, and
-    the reason is told.
+    There are none if the environment is not one of procurl's or cannot draw. If drawing fails,
+    because this machine lacks a package or the tasks are not the environment's, `missing` says why.
     """
     if env not in environment_names():
         return Pictures({})
@@ -53,7 +52,7 @@ def task_pictures(env: str, pool: TaskPool, tasks: Iterable[int]) -> Pictures:
 
 
 def _drawing(env: ArrayEnv, pool: TaskPool, task: int) -> NDArray[np.uint8]:
-    """The task at its first moment, without the caption that the page writes itself."""
+    """The task's initial state, without the caption, which the page writes itself."""
     context = env.context_of(pool[task])
     if context.shape != (len(env.context_names),):
         raise ValueError(f"task {task} is not a task of this environment: {context.tolist()}")

@@ -21,7 +21,7 @@ function learningCurves() {
   const forget = () => {
     state.cursor = null;
     state.chart.marks.replaceChildren();
-    byId("curve-reading").replaceChildren(html("span", {}, "Move over the chart, or use the arrow keys, to read it."));
+    byId("curve-reading").replaceChildren(html("span", {}, "Move the pointer over the chart, or use the arrow keys, to read values."));
   };
   const redraw = keepDrawn(host, (width) => {
     const curves = report.curves.map((curve, i) => ({ ...curve, i })).filter(({ i }) => state.shown[i]);

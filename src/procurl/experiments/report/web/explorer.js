@@ -82,21 +82,21 @@ function story({ run, k }, move) {
     const box = root.getBoundingClientRect();
     move(nearest(moments.map((moment) => x(moment.step)), ((event.clientX - box.left) / box.width) * root.viewBox.baseVal.width));
   };
-  const guess = known(estimate) ? `, while its teacher estimated a mean success of ${fixed(estimate)}${estimated ? " (broken line)" : ""}` : "";
+  const guess = known(estimate) ? `, while its teacher estimated a mean success of ${fixed(estimate)}${estimated ? " (dashed line)" : ""}` : "";
   byId("story-text").textContent = `At ${whole(step)} steps this run had a mean return of ${fixed(performance, report.range)} (solid line)${guess}.`;
 }
 
-// The tasks that were picked most since the moment before, and of how many.
+// The most picked tasks since the previous moment, and the number of episodes.
 function pickedView({ run, k }) {
   const moment = run.moments[k];
   mostPicked(byId("picked"), moment);
-  const since = k > 0 ? `since step ${whole(run.moments[k - 1].step)}` : "until then";
-  const said = moment.picks > 0 ? `Of the ${whole(moment.picks)} episodes that ended ${since}.` : "Which tasks were picked was not recorded.";
+  const since = k > 0 ? `since step ${whole(run.moments[k - 1].step)}` : "before this moment";
+  const said = moment.picks > 0 ? `Of the ${whole(moment.picks)} episodes that ended ${since}.` : "The picked tasks were not recorded.";
   const missing = report.explorer.missing ? ` There are no pictures: ${report.explorer.missing}.` : "";
   byId("picked-text").textContent = said + missing;
 }
 
-// The two lists; another strategy keeps the seed where it has it.
+// The two menus; another strategy keeps the seed if it has it.
 function runChoice(runs, choose) {
   const [strategies, seeds] = [byId("run-strategy"), byId("run-seed")];
   for (const i of new Set(runs.map(({ strategy }) => strategy))) {

@@ -38,11 +38,11 @@ function truthView(tasks, label) {
   const host = byId("truth-chart");
   if (tasks.every(({ s }) => !known(s))) {
     byId("truth-text").textContent = "";
-    host.replaceChildren(html("p", { class: "empty" }, `${label} makes no estimate of success.`));
+    host.replaceChildren(html("p", { class: "empty" }, `${label} does not estimate success.`));
     return;
   }
-  const right = report.unit ? ", moved up or down a little so that none hides another; on the broken line estimates are right" : "";
-  byId("truth-text").textContent = `A dot is a task${right}. The line joins means of tasks with like estimates.`;
+  const right = report.unit ? ", shifted slightly up or down to avoid overlap. On the dashed line, estimates are exact" : "";
+  byId("truth-text").textContent = `Each dot is a task${right}. The solid line joins means of tasks with similar estimates.`;
   truth(host, tasks);
 }
 

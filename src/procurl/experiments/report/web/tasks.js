@@ -102,7 +102,7 @@ function taskMap(host, tasks, [across, up], chosen) {
     if (at.task === chosen) chart.root.append(svg("circle", { class: "chosen", cx: chart.x(at.x), cy: chart.y(at.y), r: radius + 3 }));
   }
   host.replaceChildren(chart.root);
-  byId("map-text").textContent = hasFew(across) || hasFew(up) ? "Where a feature has few values, tasks are spread around them." : "";
+  byId("map-text").textContent = hasFew(across) || hasFew(up) ? "Tasks of a feature with few values are spread around them." : "";
 }
 
 // Bars from the most to the least likely task.

@@ -10,7 +10,7 @@ function trends(run, step) {
   byId("trends-figure").hidden = run.trend === null || features.length === 0;
   if (run.trend === null || features.length === 0) return;
   const steps = unpack(run.trend.steps);
-  byId("trends-text").textContent = `Means over blocks of ${whole(run.trend.block)} picked tasks. The broken line is the mean of the pool.`;
+  byId("trends-text").textContent = `Means over blocks of ${whole(run.trend.block)} picked tasks. The dashed line is the mean of the pool.`;
   const places = features.map(() => html("div", { class: "chart" }));
   host.replaceChildren(...places);
   features.forEach((feature, i) => {
