@@ -121,7 +121,7 @@ class TestJoin:
     def test_other_experiments_are_refused(self, changed, named):
         facts = {"test_hash": "abc", "student": {"ent_coef": 0.0}}
         known = recorded("iid", facts={**facts, "eval_every": None, "eval_episodes": None})
-        with pytest.raises(ValueError, match=f"cannot be joined: {named}.*another --out"):
+        with pytest.raises(ValueError, match=f"cannot be joined: {named}.*its own --out"):
             join_records([known, recorded("hard", **changed)])
 
 

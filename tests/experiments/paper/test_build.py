@@ -179,7 +179,7 @@ class TestFromRecords:
         assert "of the 21 claims with runs hold." in text
         recorded(tmp_path / "records", HARD, ["procurl-val", "iid"])
         alone = run(["claims"], out=tmp_path, from_records=[tmp_path / "records"])
-        assert "of 1 claims" in alone
+        assert "of the 1 claims" in alone
 
     def test_curves_are_compared_as_far_as_all_runs_have_got(self, tmp_path):
         results = synthetic_results(("procurl-val", "iid"), seeds=3)
@@ -233,7 +233,7 @@ class TestFromRecords:
         overview = (tmp_path / "README.md").read_text(encoding="utf-8")
         for number in (1, 2):
             link = f"[theorem-{number}](theorem-{number}/README.md)"
-            assert f"| {link} | Theorem {number} | Theorem and enumeration are" in overview
+            assert f"| {link} | Theorem {number} | Closed form and enumeration differ" in overview
 
     def test_some_strategies_may_be_missing(self, tmp_path):
         recorded(tmp_path / "records", POINT_MASS, ["procurl-val", "iid"])

@@ -133,7 +133,7 @@ def test_a_stopped_run_and_single_seeds_are_told():
     stopped = {RunId("iid", "", 0): 30_000}
     text = words(report_html(report_results(seeds=1, stopped=stopped)))
     assert "1 run stopped because a value was not finite: iid, seed 0, at step 30,000" in text
-    assert "One seed each tells little" in text
+    assert "One seed per strategy says little" in text
     assert "1.00 to 1.00" not in text
 
 

@@ -172,7 +172,7 @@ def test_another_run_is_chosen(browser, results):
     choose(browser, "run-seed", 2)
     detail = results.detail(RunId("iid", "", 2))
     assert f"mean return of {detail[-1].performance:.2f}" in browser.text("#story-text")
-    assert "iid makes no estimate of success." in browser.text("#truth-chart")
+    assert "iid does not estimate success." in browser.text("#truth-chart")
     choose(browser, "run-strategy", LABELS.index("plr"))
     assert browser.js("document.getElementById('run-seed').value") == "2"
 
