@@ -1,4 +1,4 @@
-"""Errors for what a user hands over: each names the argument, what is allowed and what came."""
+"""Checks of arguments: each error names the argument, the allowed values and the value received."""
 
 import math
 from collections.abc import Collection, Iterable
@@ -70,7 +70,7 @@ def require_bounds(v_min: float | None, v_max: float | None) -> None:
 
 
 def suggest(name: object, known: Iterable[str]) -> str:
-    """' Did you mean …?' for a mistyped name, or nothing where no known name is near."""
+    """' Did you mean …?' for a mistyped name, or nothing if no known name is close."""
     by_lower = {each.lower(): each for each in known}
     near = get_close_matches(str(name).lower(), list(by_lower), n=1)
     return f" Did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -9,10 +9,10 @@ _REGISTERED: set[type] = set()
 
 
 def register_settings(owner: Any) -> None:
-    """Make a strategy, and all settings nested in it, known to JAX; doing so twice is harmless.
+    """Register a strategy, and all settings nested in it, with JAX; doing so twice is harmless.
 
-    Numbers and arrays become leaves; integers, strings and flags are part of the program, so that
-    changing one compiles anew.
+    Numbers and arrays become leaves. Integers, strings and flags are part of the program, so
+    changing one recompiles it.
     """
     import jax
 

@@ -18,7 +18,7 @@ def own_fields(owner: Any) -> list[Field[Any]]:
 
 
 def traced_fields(kind: type) -> tuple[list[str], list[str]]:
-    """(traced, compiled in): the fields that a JAX program takes as arrays, and those it does not.
+    """(traced, compiled in): the fields that are arrays in a JAX program, and those that are not.
 
     A field whose annotation names only `int`, `str`, `bool` and `None` is compiled in; every other
     field is a number, an array or settings with fields of their own.

@@ -18,7 +18,7 @@ class IIDState(NamedTuple):
 
 @dataclass(frozen=True)
 class IID(Strategy):
-    """Play tasks uniformly at random: P(s) = 1/n. Needs no evidence and never changes."""
+    """Play tasks uniformly at random: P(s) = 1/n. It needs no evidence and never changes."""
 
     @property
     def needs(self) -> tuple[str, ...]:

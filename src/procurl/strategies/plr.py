@@ -1,4 +1,4 @@
-"""PLR: replay the tasks whose latest episode had most to teach, and those not seen for long."""
+"""PLR: replay the tasks whose latest episode scored highest, and those not played for long."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,13 +30,13 @@ class PLR(Strategy):
 
         P_replay = (1 − ρ)·P_S + ρ·P_C,   P_S ∝ (1/rank)^(1/β),   P_C ∝ episodes since last played,
 
-    where rank 1 is the highest score, the earlier task first among equals. Where every seen task
-    was played just now, P_C is uniform over them.
+    where rank 1 is the highest score, the earlier task first among equals. If every seen task was
+    played since the last update, P_C is uniform over them.
 
     Args:
-        rho: ρ, the share of replay that goes by staleness.
+        rho: ρ, the share of replay that follows staleness.
         beta: β_PLR, how flat the preference for high scores is.
-        score: what engines average over an episode's transitions: `value_l1` |A|, `gae` A, or
+        score: what is averaged over an episode's transitions: `value_l1` |A|, `gae` A, or
             `positive_value_loss` max(A, 0), with A the GAE advantage.
         refresh_every: training steps between updates; None: after every policy update.
     """
@@ -88,7 +88,7 @@ class PLR(Strategy):
 
 
 def _share(weights: Array) -> Array:
-    """`weights` scaled to sum to 1; all zero where they are all zero."""
+    """`weights` scaled to sum to 1; all zero if they are all zero."""
     xp = namespace(weights)
     total = xp.sum(weights)
     return weights / xp.where(total > 0, total, 1.0)

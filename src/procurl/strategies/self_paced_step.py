@@ -35,7 +35,7 @@ def self_paced_step(
         values: [n] finite.
         threshold: δ.
         max_kl: ε, positive.
-        full_step: stop after problem 1 whenever E_q[V] < δ, as the paper's program mostly did.
+        full_step: stop after problem 1 whenever E_q[V] < δ, as the paper's code mostly does.
     """
     xp = namespace(log_q, values, threshold, max_kl)
     low, high = xp.min(values), xp.max(values)
@@ -159,7 +159,7 @@ def _increasing_root(
     Args:
         function: (x, carried) to (value, slope, carried).
         guess: where to start, above 0.
-        carried: handed from call to call, so that an inner search can start where the last ended.
+        carried: passed from call to call, so that an inner search can start where the last ended.
         active: False does nothing and returns `guess`.
     """
     xp = namespace(guess, active, carried)
@@ -177,7 +177,7 @@ def _increasing_root(
     )
 
     def advance(search: _Search) -> _Search:
-        value, slope, handed_on = function(search.x, search.carried)
+        value, slope, carried = function(search.x, search.carried)
         low = xp.where(value < 0, search.x, search.low)
         high = xp.where(value < 0, search.high, search.x)
         newton = search.x - value / _positive(slope)
@@ -197,7 +197,7 @@ def _increasing_root(
             high=high,
             x=xp.where(done, search.x, x),
             excess=xp.abs(value),
-            carried=handed_on,
+            carried=carried,
             iterations=search.iterations + 1,
             done=done,
         )

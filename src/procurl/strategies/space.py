@@ -1,4 +1,4 @@
-"""SPaCE and SPaCE-alt: tasks on which the critic's value has just risen most."""
+"""SPaCE and SPaCE-alt: the tasks whose critic values rose most since the last update."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,16 +26,16 @@ class SPaCEState(NamedTuple):
 
 @dataclass(frozen=True)
 class SPaCE(Strategy):
-    """Uniform over a set that grows when its mean value stands still (Eimer et al. 2021).
+    """Uniform over a set that grows when its mean value stagnates (Eimer et al. 2021).
 
     At every update, q = mean of V over the current set. If ||q| − |q'|| < η·|q'|, with q' the
     previous mean, the set's size m grows by κ, up to n. The set then becomes the m tasks with the
-    largest V − V'. It starts as task 0 alone, and the first update does not let it grow.
+    largest V − V'. It starts as task 0 alone, and does not grow at the first update.
 
     Args:
-        eta: η, the relative change below which the mean counts as standing still.
-        kappa: κ, how many tasks join at a time.
-        max_size: stop growing here; None grows to the whole pool. The paper's program had 1000.
+        eta: η, the relative change below which the mean counts as stagnant.
+        kappa: κ, how many tasks are added at a time.
+        max_size: largest size of the set; None: the whole pool. The paper's code has 1000.
         refresh_every: training steps between updates; None: after every policy update.
     """
 
@@ -65,7 +65,7 @@ class SPaCE(Strategy):
         still = state.started & (change < self.eta * xp.abs(state.mean))
         n = values.shape[0]
         limit = n if self.max_size is None else min(n, self.max_size)
-        grown = state.size + min(n, self.kappa)  # which fits into the size's type
+        grown = state.size + min(n, self.kappa)  # at most 2n, which fits the integer type
         size = xp.where(still, xp.minimum(grown, limit), state.size)
         return SPaCEState(
             values=values,

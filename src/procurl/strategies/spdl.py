@@ -24,16 +24,16 @@ class SPDLState(NamedTuple):
 class SPDL(Strategy):
     """Self-paced deep RL (Klink et al. 2021) on a pool; the problem is in `self_paced_step`.
 
-    The distribution starts uniform. While its expected value lies below the threshold it moves to
-    tasks of higher value; then as near to uniform as the threshold allows, each time by a KL
-    divergence of at most `max_kl`.
+    The distribution starts uniform. While its expected value is below the threshold, it moves to
+    tasks of higher value; after that it moves as close to uniform as the threshold allows. Each
+    step has a KL divergence of at most `max_kl`.
 
     Args:
         threshold: V_LB, the expected value to hold, on the scale of the critic's values.
-        max_kl: the step size; the paper's program has 0.5 on pointmass-s and 0.2 elsewhere.
+        max_kl: the step size; the paper's code has 0.5 on pointmass-s and 0.2 elsewhere.
         full_step: move by the whole `max_kl` whenever the expected value is below the threshold,
-            as the solver of the paper's program mostly did.
-        floor: share of the mass that is always spread evenly over the pool; the next step goes on
+            as the solver of the paper's code mostly does.
+        floor: share of the mass that is always spread evenly over the pool; the next step starts
             from the distribution without it.
         refresh_every: training steps between updates; None: after every policy update.
     """
