@@ -26,7 +26,7 @@ def test_a_contender_carries_its_settings():
 
 @pytest.mark.parametrize("text", ["procurl-val:beta", "procurl-val:=3", "procurl-val:beta="])
 def test_a_malformed_setting_is_named(text):
-    with pytest.raises(ValueError, match="is no setting; write NAME=VALUE$"):
+    with pytest.raises(ValueError, match="is not a setting; write NAME=VALUE$"):
         Contender.parse(text)
 
 

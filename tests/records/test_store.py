@@ -92,7 +92,7 @@ def test_adding_again_changes_nothing(tmp_path):
 
 def test_a_run_that_starts_again_can_be_forgotten(tmp_path):
     with open_experiment(filled(tmp_path), EXPERIMENT, POOL) as store:
-        store.forget(VAL)
+        store.clear(VAL)
         assert store.finished() == {IID}
         store.add(VAL, evaluation(300))
         assert [m.step for m in store.results().evaluations[VAL]] == [300]
@@ -100,7 +100,7 @@ def test_a_run_that_starts_again_can_be_forgotten(tmp_path):
 
 def test_what_was_written_together_is_there_or_not_together(tmp_path):
     def begin_and_fail(store):
-        with store.together():
+        with store.transaction():
             store.begin(VAL)
             store.add(VAL, evaluation())
             raise KeyError("something else went wrong")
@@ -168,7 +168,7 @@ def test_seeds_beyond_those_asked_for_wait_until_they_are(tmp_path):
             store.begin(RunId("iid", "", seed), padding=seed > 0)
             store.add(RunId("iid", "", seed), evaluation())
         assert [run.seed for run in store.results().runs] == [0]
-        store.ask(RunPlan({"iid": 2}))
+        store.extend_plan(RunPlan({"iid": 2}))
         assert [run.seed for run in store.results().runs] == [0, 1]
 
 
@@ -215,28 +215,28 @@ def test_another_pool_is_refused(tmp_path):
     filled(tmp_path)
     other = TaskPool([[0.5]])
     ours, theirs = POOL.fingerprint[:8], other.fingerprint[:8]
-    told = f"its training pool is another \\(hash {ours}, not {theirs}\\)"
-    with pytest.raises(ValueError, match=f"holds another experiment: {told}. Name"):
+    told = f"its training pool differs \\(hash {ours}, not {theirs}\\)"
+    with pytest.raises(ValueError, match=f"holds another experiment: {told}. Use"):
         open_experiment(tmp_path, EXPERIMENT, other)
 
 
 def test_another_test_pool_is_refused(tmp_path):
     filled(tmp_path)
-    with pytest.raises(ValueError, match=r"its test pool is another \(hash none, not abcdefab\)"):
+    with pytest.raises(ValueError, match=r"its test pool differs \(hash none, not abcdefab\)"):
         open_experiment(tmp_path, replace(EXPERIMENT, test_hash="abcdefab" * 8), POOL)
 
 
 def test_of_another_student_only_the_settings_that_differ_are_told(tmp_path):
     student = {"gamma": 0.99, "n_steps": 64}
     open_experiment(tmp_path, replace(EXPERIMENT, student=student), POOL).close()
-    with pytest.raises(ValueError, match="student is {'gamma': 0.99}, not {'gamma': 0.9}. Name"):
+    with pytest.raises(ValueError, match="student is {'gamma': 0.99}, not {'gamma': 0.9}. Use"):
         open_experiment(tmp_path, replace(EXPERIMENT, student=student | {"gamma": 0.9}), POOL)
 
 
 def test_of_another_environment_nothing_else_is_told(tmp_path):
     filled(tmp_path)
     other = replace(EXPERIMENT, env="pointmass-d", steps=3, student={"gamma": 0.9})
-    with pytest.raises(ValueError, match="env is 'corridor', not 'pointmass-d'. Name"):
+    with pytest.raises(ValueError, match="env is 'corridor', not 'pointmass-d'. Use"):
         open_experiment(tmp_path, other, TaskPool([[0.5]]))
 
 
@@ -248,7 +248,7 @@ def test_a_directory_without_a_store_is_named(tmp_path):
 def test_a_run_that_was_not_begun_is_refused(tmp_path):
     with (
         open_experiment(tmp_path, EXPERIMENT, POOL) as store,
-        pytest.raises(ValueError, match="was not begun"),
+        pytest.raises(ValueError, match="does not exist"),
     ):
         store.add(VAL, evaluation())
 

@@ -29,7 +29,7 @@ def large(tmp_path_factory):
     experiment = Experiment(env="corridor", engine="jax", steps=1_000_000)
     with open_experiment(folder, experiment, POOL, plan) as store:
         for beta in range(10):
-            with store.together():
+            with store.transaction():
                 for seed in range(RUNS // 10):
                     run = RunId("procurl-val", f"beta={beta}", seed)
                     store.begin(run)

@@ -1,1 +1,6 @@
-"""What an engine says of a run: one record, one store, one export."""
+"""Records of runs: what every engine hands to the store, and what export and reports read.
+
+`evaluation` is the record and the table of its scalars; `experiment` says what was trained and
+`results` holds what came of it. `store` keeps both in one SQLite file (`tables`, `packing`),
+`export` writes it as CSV, and `machine` describes where runs were trained.
+"""

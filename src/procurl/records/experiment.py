@@ -13,10 +13,10 @@ HASH_DIGITS = 8  # enough to tell two pools apart
 
 
 class Contender(NamedTuple):
-    """A strategy with the settings that it was given by hand, `procurl-val:beta=10,floor=0.1`."""
+    """A strategy with settings that differ from the paper's: `procurl-val:beta=10,floor=0.1`."""
 
     strategy: str
-    setting: str = ""  # as written, empty for the paper's settings
+    setting: str = ""  # as written; empty for the paper's settings
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -31,28 +31,28 @@ class Contender(NamedTuple):
         return f"{self.strategy}:{self.setting}" if self.setting else self.strategy
 
     def settings(self) -> dict[str, Any]:
-        """The given settings by name; numbers, true, false and none are taken as such."""
+        """The settings by name, with numbers, true, false and none converted."""
         return read_settings(self.setting, f"strategy {self.label!r}")
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What all runs of a directory have in common; a different one needs another directory.
+    """What all runs of a directory have in common.
 
     Args:
         env: name of the environment.
         engine: `jax`, `host` or `sb3`.
         steps: training steps per run.
         n_envs: environments per run.
-        width: runs that are trained side by side; a run's numbers depend on it in the last digits.
-        pool: file of the training pool, None for one that was made by the program.
-        pool_hash: of its tasks.
-        test_pool: file of the test pool, None for none.
-        test_hash: of its tasks.
+        width: runs trained side by side; it affects the last digits of a run's numbers.
+        pool: file of the training pool; None for one of the project's.
+        pool_hash: hash of its tasks.
+        test_pool: file of the test pool, if any.
+        test_hash: hash of its tasks.
         device: `cpu` or `gpu`.
         student: the settings of the learning algorithm as JSON values.
-        eval_every: training steps between evaluations, None for the paper's.
-        eval_episodes: on each task of an evaluation, None for the paper's.
+        eval_every: training steps between evaluations; None for the paper's.
+        eval_episodes: episodes per task and evaluation; None for the paper's.
     """
 
     env: str
@@ -71,11 +71,11 @@ class Experiment:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether a user records runs of any seeds as they come, and asks for no others."""
+        """Whether a user records runs one at a time, so that the plan is what exists."""
         return "algorithm" in (self.student or {})
 
     def check(self) -> None:
-        """Raise on a number out of range."""
+        """Raise if a number is out of range."""
         for name in ("steps", "n_envs", "width"):
             require_whole(name, getattr(self, name), at_least=1)
         for name in ("eval_every", "eval_episodes"):
@@ -84,25 +84,25 @@ class Experiment:
 
 
 def differences(there: Experiment, wanted: Experiment) -> str:
-    """In what an experiment is another one than wanted, in a few words; empty where it is not."""
-    asked = json.loads(json.dumps(asdict(wanted)))
+    """How an experiment differs from the one wanted, in a few words; empty if it does not."""
+    expected = json.loads(json.dumps(asdict(wanted)))
     found = {
-        name: _difference(name, value, asked[name])
+        name: _difference(name, value, expected[name])
         for name, value in asdict(there).items()
-        if value != asked[name] and name not in NOT_COMPARED
+        if value != expected[name] and name not in NOT_COMPARED
     }
-    # With another environment nearly all else differs, too.
+    # With another environment, nearly everything else differs too.
     return found.get("env") or "; ".join(found.values())
 
 
-def _difference(name: str, there: Any, asked: Any) -> str:
+def _difference(name: str, there: Any, expected: Any) -> str:
     if name in HASHES:
-        ours, theirs = (text[:HASH_DIGITS] if text else "none" for text in (there, asked))
-        return f"its {HASHES[name]} is another (hash {ours}, not {theirs})"
-    if isinstance(there, dict) and isinstance(asked, dict):
-        names = [key for key in there | asked if there.get(key) != asked.get(key)]
-        there, asked = ({key: of[key] for key in names if key in of} for of in (there, asked))
-    return f"{name} is {there!r}, not {asked!r}"
+        ours, theirs = (text[:HASH_DIGITS] if text else "none" for text in (there, expected))
+        return f"its {HASHES[name]} differs (hash {ours}, not {theirs})"
+    if isinstance(there, dict) and isinstance(expected, dict):
+        names = [key for key in there | expected if there.get(key) != expected.get(key)]
+        there, expected = ({key: of[key] for key in names if key in of} for of in (there, expected))
+    return f"{name} is {there!r}, not {expected!r}"
 
 
 class RunPlan(NamedTuple):
@@ -119,7 +119,7 @@ class RunPlan(NamedTuple):
 
 
 def read_settings(text: str, owner: str) -> dict[str, Any]:
-    """Settings written as `NAME=VALUE,NAME=VALUE`; numbers, true, false and none are taken as such.
+    """Parse settings `NAME=VALUE,NAME=VALUE`, with numbers, true, false and none converted.
 
     >>> read_settings("beta=10,v_max=none", "procurl-val")
     {'beta': 10, 'v_max': None}
@@ -128,7 +128,7 @@ def read_settings(text: str, owner: str) -> dict[str, Any]:
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")
         if not equals or not name or not value:
-            raise ValueError(f"{owner}: {part!r} is no setting; write NAME=VALUE")
+            raise ValueError(f"{owner}: {part!r} is not a setting; write NAME=VALUE")
         given[name] = _value(value)
     return given
 

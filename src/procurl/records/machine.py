@@ -1,4 +1,4 @@
-"""Where something was run: the machine and the versions of what took part."""
+"""The machine that runs were trained on, and the package versions."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ PACKAGES = ("procurl", "numpy", *LEARNING, "gymnasium", "mujoco", "ray")
 
 
 def machine() -> dict[str, str | int]:
-    """Processor, cores, operating system, and the GPU where there is one."""
+    """Processor, number of cores, operating system, and the GPU if there is one."""
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     model = text.partition("model name\t: ")[2].partition("\n")[0]
@@ -25,16 +25,16 @@ def machine() -> dict[str, str | int]:
 
 
 def _gpu() -> str | None:
-    """The name of the first NVIDIA GPU."""
+    """The name of the first NVIDIA GPU, if any."""
     if shutil.which("nvidia-smi") is None:
         return None
-    asked = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return told.stdout.partition("\n")[0].strip() or None
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False)
+    return answer.stdout.partition("\n")[0].strip() or None
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the packages that are installed, which are not imported for it."""
+    """The versions of Python and of the installed packages, without importing them."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

@@ -24,14 +24,14 @@ ARRAYS = ("picks", *Snapshot._fields)  # of an evaluation
 
 
 def pack_array(array: NDArray[Any]) -> bytes:
-    """[k] numbers, integers in as few bytes each as they need."""
+    """[k] numbers as bytes, integers in the smallest type that holds them."""
     array = _in_few_bytes(array)
     array = array.astype(array.dtype.newbyteorder("<"))
     return array.dtype.str.encode() + zlib.compress(array.tobytes())
 
 
 def unpack_array(packed: bytes) -> NDArray[Any]:
-    """[k] what `pack_array` was given, integers as int64."""
+    """[k] the array that `pack_array` packed, integers as int64."""
     array = np.frombuffer(zlib.decompress(packed[KIND_BYTES:]), packed[:KIND_BYTES].decode())
     return _in_full(array)
 
@@ -50,7 +50,7 @@ def _in_full(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def pack_pool(pool: TaskPool) -> bytes:
-    """A pool with its features; opaque tasks that JSON cannot express become their description."""
+    """A pool with its features; task objects that JSON cannot express are stored as their repr."""
     meta: dict[str, Any] = {"names": pool.names, "labels": pool.labels, "objects": None}
     arrays: dict[str, NDArray[Any]] = {
         f"feature:{name}": column for name, column in pool.features.items()
@@ -66,7 +66,7 @@ def pack_pool(pool: TaskPool) -> bytes:
 
 
 def unpack_pool(packed: bytes) -> TaskPool:
-    """The pool that `pack_pool` was given."""
+    """The pool that `pack_pool` packed."""
     meta, arrays = unpack_archive(zlib.decompress(packed), "the pool")
     features = {
         name.removeprefix("feature:"): column

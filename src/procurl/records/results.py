@@ -16,7 +16,7 @@ class RunId(NamedTuple):
     """A run within an experiment."""
 
     strategy: str
-    setting: str  # as written behind the colon of `procurl-val:beta=10`, empty for the preset's
+    setting: str  # as written after the colon of `procurl-val:beta=10`; empty for the preset's
     seed: int
 
     @property
@@ -31,14 +31,14 @@ class Results:
 
     Args:
         env: name of the environment.
-        engine: `jax` or `sb3`.
-        steps: training steps per run that were asked for.
+        engine: `jax`, `host` or `sb3`.
+        steps: planned training steps per run.
         n_envs: environments per run.
         pool: the training pool, with its feature columns.
-        runs: every run, by strategy in the order in which they were asked for, then by seed.
-        evaluations: of each run by step, without picks and snapshots (`picks` is empty there).
-        stopped: runs that a value that was not finite stopped, and the step at which it did.
-        facts: what a reader wants to know: `command`, `machine`, `versions`, `pool_hash`, …
+        runs: every run, by strategy in the order of the plan, then by seed.
+        evaluations: of each run by step, without picks and snapshots.
+        stopped: the step at which a run stopped because a value was not finite, for such runs.
+        facts: where the results came from: `command`, `machine`, `versions`, `pool_hash`, …
         detail: reads the evaluations of a run with picks and snapshots.
     """
 

@@ -1,7 +1,7 @@
 """The store of an experiment: one SQLite file, written by one process and read by anybody.
 
-Every row has a checksum and the number of rows is known, so that a file that was truncated or
-altered is refused instead of believed.
+Every row has a checksum and the number of rows is stored, so that a truncated or altered file is
+rejected.
 """
 
 import json
@@ -23,7 +23,7 @@ from procurl.records.machine import machine, versions
 from procurl.records.packing import pack_detail, pack_pool, unpack_detail, unpack_pool
 from procurl.records.results import Results, RunId
 from procurl.records.tables import (
-    Damaged,
+    DamagedError,
     add_counted,
     check_tables,
     clear_errors,
@@ -41,14 +41,14 @@ FILE = "results.sqlite"
 
 
 class Store:
-    """What has been recorded in a directory; made by `open_experiment` or `read_store`."""
+    """The records of a directory. Open one with `open_experiment` or `read_store`."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
         self.path = folder / FILE
         self._db = connection
-        self._numbers: dict[RunId, int] | None = None  # of all runs, None where not known
-        self._version = -1  # of the file, which other processes change
+        self._numbers: dict[RunId, int] | None = None  # of all runs; None if unknown
+        self._version = -1  # of the file, which other processes may change
         try:
             with clear_errors(self.path):
                 check_tables(connection, self.path)
@@ -64,25 +64,27 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; what was added is in it."""
+        """Close the file."""
         with clear_errors(self.path):
             self._db.close()
 
     @property
     def plan(self) -> RunPlan:
-        """The seeds that were asked for, by contender in the order in which they came."""
-        return RunPlan({contender.label: seeds for contender, seeds in self._asked().items()})
+        """The planned seeds by contender, in the order in which contenders were added."""
+        return RunPlan(
+            {contender.label: seeds for contender, seeds in self._planned_seeds().items()}
+        )
 
-    def together(self) -> AbstractContextManager[None]:
-        """Write all that is added inside, or nothing of it."""
-        return self._transaction("BEGIN IMMEDIATE")
+    def transaction(self) -> AbstractContextManager[None]:
+        """A context in which either everything is written or nothing."""
+        return self._within("BEGIN IMMEDIATE")
 
-    def _one_moment(self) -> AbstractContextManager[None]:
-        """See inside what was there at the first look, whatever another process adds meanwhile."""
-        return self._transaction("BEGIN")
+    def _consistent_read(self) -> AbstractContextManager[None]:
+        """A context in which all reads see the same state, whatever other processes write."""
+        return self._within("BEGIN")
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
+    def _within(self, begin: str) -> Iterator[None]:
         with clear_errors(self.path):
             if self._db.in_transaction:
                 yield
@@ -96,37 +98,37 @@ class Store:
                 self._numbers = None
                 raise
 
-    def remember(self, time: str, command: str) -> None:
-        """Add to the commands that have been run here, with this machine and its versions."""
-        with self.together():
+    def add_command(self, time: str, command: str) -> None:
+        """Record a command that was run here, with this machine and its package versions."""
+        with self.transaction():
             facts = (time, command, json.dumps(versions()), json.dumps(machine()))
             add_counted(self._db, self.path, "commands", facts)
 
-    def ask(self, plan: RunPlan) -> None:
-        """Remember what was asked for; nothing that was asked for before is taken back."""
-        with self.together():
+    def extend_plan(self, plan: RunPlan) -> None:
+        """Add contenders and seeds to the plan; a plan never shrinks."""
+        with self.transaction():
             for label, seeds in plan.seeds.items():
-                self._ask(Contender.parse(label), seeds)
+                self._plan_seeds(Contender.parse(label), seeds)
 
     def begin(self, run: RunId, padding: bool = False) -> None:
-        """Make a run known; one that is known already stays as it is.
+        """Add a run; one that exists already stays as it is.
 
         Args:
-            run: its seed counts as asked for from now on.
-            padding: it was trained beside others only, and shows once its seed is asked for.
+            run: its seed becomes part of the plan.
+            padding: the run only fills up a batch: it is shown once its seed is planned.
         """
-        with self.together():
+        with self.transaction():
             known = self._known()
             if run in known:
                 return
             if not padding:
-                self._ask(Contender(run.strategy, run.setting), run.seed + 1)
+                self._plan_seeds(Contender(run.strategy, run.setting), run.seed + 1)
             values = (*run, 0, False, None)
             known[run] = add_counted(self._db, self.path, "runs", values)
 
-    def forget(self, run: RunId) -> None:
-        """Drop what was measured of a run that starts again from its first step."""
-        with self.together():
+    def clear(self, run: RunId) -> None:
+        """Delete the evaluations of a run that starts again from its first step."""
+        with self.transaction():
             number = self._number(run)
             for table in ("evaluations", "details"):
                 self._db.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
@@ -139,7 +141,7 @@ class Store:
         """
         if not evaluations:
             return []
-        with self.together():
+        with self.transaction():
             number = self._number(run)
             steps = self._db.execute("SELECT step FROM evaluations WHERE run = ?", (number,))
             known = {step for (step,) in steps}
@@ -152,25 +154,25 @@ class Store:
         return [e for e in evaluations if e.step not in known]
 
     def finish(self, run: RunId, stopped_at: int | None = None) -> None:
-        """Say that a run has reached its last step.
+        """Mark a run as finished.
 
         Args:
-            run: that was begun.
-            stopped_at: step at which a value that was not finite stopped it.
+            run: must have been added with `begin`.
+            stopped_at: the step at which it stopped because a value was not finite.
         """
-        with self.together():
+        with self.transaction():
             number = self._number(run)
             *row, _, _ = self._run_row(number)
             put(self._db, "runs", (*row, True, stopped_at))
 
     def finished(self) -> set[RunId]:
-        """The runs that have reached their last step."""
-        with self._one_moment():
+        """The runs that are finished."""
+        with self._consistent_read():
             found = counted_rows(self._db, self.path, "runs")
         return {RunId(*row[1:4]) for row in found if row[5]}
 
     def rows(self) -> Iterator[ExportRow]:
-        """Every evaluation of every run that was asked for, by strategy, seed and step."""
+        """Every evaluation of every planned run, by strategy, seed and step."""
         experiment = self.experiment
         for run, evaluations in self._evaluations().items():
             for e in evaluations:
@@ -179,9 +181,9 @@ class Store:
                 )
 
     def results(self) -> Results:
-        """All that was recorded; picks and snapshots are read from the file when asked for."""
+        """All records; picks and snapshots are read from the file on demand."""
         experiment = self.experiment
-        with self._one_moment():
+        with self._consistent_read():
             evaluations = self._evaluations()
             stopped = {
                 RunId(*row[1:4]): row[6]
@@ -205,7 +207,7 @@ class Store:
 
     def detail(self, run: RunId) -> list[Evaluation]:
         """The evaluations of a run with picks and snapshots."""
-        with self._one_moment():
+        with self._consistent_read():
             number = self._number(run)
             count = self._run_row(number)[4]
             where = "WHERE run = ? ORDER BY step"
@@ -213,16 +215,16 @@ class Store:
             plain = [_evaluation(row) for row in read]
             found = list(rows(self._db, self.path, "details", where, (number,)))
         if len(plain) != count:
-            raise Damaged(self.path, f"evaluations has {len(plain)} rows of {count} of {run}")
+            raise DamagedError(self.path, f"evaluations has {len(plain)} rows of {count} of {run}")
         if [row[1] for row in found] != [e.step for e in plain]:
-            raise Damaged(self.path, f"details has {len(found)} rows of {len(plain)} of {run}")
+            raise DamagedError(self.path, f"details has {len(found)} rows of {len(plain)} of {run}")
         return [unpack_detail(e, row[2:]) for e, row in zip(plain, found, strict=True)]
 
     def _evaluations(self) -> dict[RunId, list[Evaluation]]:
-        """Of every run that was asked for and begun, in order, without picks and snapshots."""
-        with self._one_moment():
-            asked = self._asked()
-            order = {contender: i for i, contender in enumerate(asked)}
+        """The evaluations of all planned runs, in order, without picks and snapshots."""
+        with self._consistent_read():
+            planned = self._planned_seeds()
+            order = {contender: i for i, contender in enumerate(planned)}
             found: dict[int, list[Evaluation]] = {}
             read = rows(self._db, self.path, "evaluations", "ORDER BY run, step")
             for number, group in groupby(read, key=lambda row: row[0]):
@@ -232,28 +234,30 @@ class Store:
                 run = RunId(*names)
                 if len(found.get(number, [])) != count:
                     have = len(found.get(number, []))
-                    raise Damaged(self.path, f"evaluations has {have} rows of {count} of {run}")
+                    raise DamagedError(
+                        self.path, f"evaluations has {have} rows of {count} of {run}"
+                    )
                 contender = Contender(run.strategy, run.setting)
-                if run.seed < asked.get(contender, 0):
+                if run.seed < planned.get(contender, 0):
                     runs.append((order[contender], run.seed, number, run))
         return {run: found.get(number, []) for *_, number, run in sorted(runs)}
 
-    def _asked(self) -> dict[Contender, int]:
-        """Seeds by contender, in the order in which they came."""
-        with self._one_moment():
+    def _planned_seeds(self) -> dict[Contender, int]:
+        """The number of seeds by contender, in the order in which contenders were added."""
+        with self._consistent_read():
             found = counted_rows(self._db, self.path, "contenders")
         return {Contender(*names): seeds for _, *names, seeds in found}
 
-    def _ask(self, contender: Contender, seeds: int) -> None:
-        asked = self._asked()
-        if contender not in asked:
+    def _plan_seeds(self, contender: Contender, seeds: int) -> None:
+        planned = self._planned_seeds()
+        if contender not in planned:
             add_counted(self._db, self.path, "contenders", (*contender, seeds))
-        elif asked[contender] < seeds:
-            put(self._db, "contenders", (list(asked).index(contender), *contender, seeds))
+        elif planned[contender] < seeds:
+            put(self._db, "contenders", (list(planned).index(contender), *contender, seeds))
 
     def _facts(self) -> dict[str, Any]:
-        """What a report tells of where the results came from."""
-        with self._one_moment():
+        """Where the results came from, for reports."""
+        with self._consistent_read():
             commands = counted_rows(self._db, self.path, "commands")
             asked = self.plan.seeds
             finished = [r for r in self.finished() if r.seed < asked.get(r.label, 0)]
@@ -283,7 +287,7 @@ class Store:
         return fact(self._db, self.path, key)
 
     def _known(self) -> dict[RunId, int]:
-        """The numbers of all runs; another process may have added some since the last look."""
+        """The numbers of all runs, read again if another process has changed the file."""
         (version,) = self._db.execute("PRAGMA data_version").fetchone()
         if self._numbers is None or version != self._version:
             found = counted_rows(self._db, self.path, "runs")
@@ -294,13 +298,13 @@ class Store:
     def _number(self, run: RunId) -> int:
         known = self._known()
         if run not in known:
-            raise ValueError(f"run {run} was not begun: call begin before adding to it")
+            raise ValueError(f"run {run} does not exist: call begin(run) before adding to it")
         return known[run]
 
     def _run_row(self, number: int) -> tuple[Any, ...]:
         for row in rows(self._db, self.path, "runs", "WHERE id = ?", (number,)):
             return row
-        raise Damaged(self.path, f"run {number} is missing")
+        raise DamagedError(self.path, f"run {number} is missing")
 
 
 def open_experiment(
@@ -310,16 +314,16 @@ def open_experiment(
     plan: RunPlan | None = None,
     command: str | None = None,
 ) -> Store:
-    """The store of `folder` to write to, made where there is none.
+    """Open the store of `folder` for writing; it is created if it does not exist.
 
-    A directory that holds another experiment is refused, and stays as it was.
+    A directory with a different experiment is rejected and left unchanged.
 
     Args:
-        folder: is made where it is missing.
+        folder: is created if it is missing.
         wanted: what all runs have in common. `pool_hash` is filled in.
-        pool: the training pool, which is kept so that reports need nothing else.
-        plan: contenders and seeds; more than before extend the experiment.
-        command: how to run this again; by default the command line of this process.
+        pool: the training pool, which is stored so that reports need nothing else.
+        plan: contenders and seeds to add to the plan.
+        command: the command to record; by default the command line of this process.
     """
     wanted = replace(wanted, pool_hash=pool.fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
@@ -329,17 +333,16 @@ def open_experiment(
         create_file(path, facts)
     store = Store(folder, connect_to_write(path))
     try:
-        if told := differences(store.experiment, wanted):
+        if different := differences(store.experiment, wanted):
             raise ValueError(
-                f"{folder} holds another experiment: {told}. "
-                "Name another directory (on the command line with --out), or ask for the same"
+                f"{folder} holds another experiment: {different}. "
+                "Use another directory (--out on the command line) or the same settings"
             )
-        with store.together():
+        with store.transaction():
             time = datetime.now().astimezone().isoformat(timespec="seconds")
-            told = " ".join(sys.argv) if command is None else command
-            store.remember(time, told)
+            store.add_command(time, " ".join(sys.argv) if command is None else command)
             if plan is not None:
-                store.ask(plan)
+                store.extend_plan(plan)
     except BaseException:
         store.close()
         raise
@@ -347,7 +350,7 @@ def open_experiment(
 
 
 def read_store(folder: Path) -> Store:
-    """The store of `folder`, to be read only."""
+    """Open the store of `folder` for reading."""
     path = folder / FILE
     if not path.exists():
         raise ValueError(f"{folder} holds no experiment: there is no {FILE} in it")

@@ -37,23 +37,23 @@ SCHEMA = (
     f"CREATE TABLE details (run INTEGER, step INTEGER, {ARRAY_COLUMNS}, checksum BLOB, "
     "PRIMARY KEY (run, step))",
 )
-COUNTED = ("commands", "contenders", "runs")  # how many rows each has is a fact of its own
+COUNTED = ("commands", "contenders", "runs")  # tables whose row counts are stored
 
 
-class Damaged(ValueError):
-    """A store that does not hold what was written to it."""
+class DamagedError(ValueError):
+    """The file of a store is truncated or altered."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(
             f"{path} is damaged: {what}. Delete it together with {path.name}-wal and "
-            f"{path.name}-shm and run the same command again: what the checkpoints hold is "
-            "recorded anew, and the rest is trained again"
+            f"{path.name}-shm and run the same command again: results are recovered from the "
+            "checkpoints, and the rest is trained again"
         )
 
 
 @contextmanager
 def clear_errors(path: Path) -> Iterator[None]:
-    """SQLite's errors as what they mean for the user."""
+    """Turn SQLite's errors into errors that tell the user what to do."""
     try:
         yield
     except OperationalError as error:
@@ -67,13 +67,13 @@ def clear_errors(path: Path) -> Iterator[None]:
         for sign, reason in reasons.items():
             if sign in str(error):
                 raise OSError(f"{path}: {reason} ({error})") from error
-        raise Damaged(path, str(error)) from error
+        raise DamagedError(path, str(error)) from error
     except (DatabaseError, UnicodeDecodeError) as error:  # the latter from SQLite's own message
-        raise Damaged(path, str(error)) from error
+        raise DamagedError(path, str(error)) from error
 
 
 def create_file(path: Path, facts: Mapping[str, Any]) -> None:
-    """A new store, there as a whole or not at all."""
+    """Create the file of a store atomically."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with clear_errors(path):
@@ -98,16 +98,16 @@ def create_file(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def connect_to_write(path: Path) -> Connection:
-    """A connection to a file that exists."""
+    """Connect to an existing file for writing."""
     with clear_errors(path):
         return _connected(path, "mode=rw")
 
 
 def connect_to_read(path: Path) -> Connection:
-    """A connection to a file that exists, which may lie where nothing can be written.
+    """Connect to an existing file for reading; its directory may be read-only.
 
-    SQLite wants to write even to read, for what readers share; such a reader tidies up behind
-    itself, so that is tried first.
+    SQLite's readers share state through files beside the store. A reader that may write them also
+    removes them afterwards, so that mode is tried first.
     """
     forms = ["mode=rw", "mode=ro"]
     log = path.with_name(f"{path.name}-wal")
@@ -123,7 +123,7 @@ def connect_to_read(path: Path) -> Connection:
 def _connected(path: Path, form: str, query_only: bool = False) -> Connection:
     size = path.stat().st_size
     if size == 0 or size % PAGE:
-        raise Damaged(path, f"it is cut off after {size} bytes")
+        raise DamagedError(path, f"it is cut off after {size} bytes")
     uri = f"{path.absolute().as_uri()}?{form}"
     connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
     try:
@@ -136,19 +136,19 @@ def _connected(path: Path, form: str, query_only: bool = False) -> Connection:
 
 
 def check_tables(connection: Connection, path: Path) -> None:
-    """Raise unless the file holds our tables as we make them."""
+    """Raise unless the file has the tables of this version."""
     if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
-        raise Damaged(path, "its mark as a store of procurl is missing")
+        raise DamagedError(path, "it is not marked as a store of procurl")
     written = fact(connection, path, "format")
     if written != FORMAT:
         raise ValueError(f"{path} has the format {written}; this version of procurl reads {FORMAT}")
     tables = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table'")
     if {text for (text,) in tables} != set(SCHEMA):
-        raise Damaged(path, "its tables are not those of a store")
+        raise DamagedError(path, "its tables are not those of a store")
 
 
 def put(connection: Connection, table: str, values: Sequence[Any]) -> None:
-    """Write a row in place of the one with the same key."""
+    """Write a row; it replaces one with the same key."""
     stored = [_stored(value) for value in values]
     marks = ", ".join("?" * (len(stored) + 1))
     connection.execute(
@@ -159,31 +159,31 @@ def put(connection: Connection, table: str, values: Sequence[Any]) -> None:
 def rows(
     connection: Connection, path: Path, table: str, where: str = "", values: Sequence[Any] = ()
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table by key, without their checksums; raises at one that was altered."""
+    """The rows of a table without their checksums; raises if one was altered."""
     for *row, written in connection.execute(f"SELECT * FROM {table} {where}", values):
         if checksum(table, row) != written:
-            raise Damaged(path, f"a row of {table} was altered, {_key(row)}")
+            raise DamagedError(path, f"a row of {table} was altered, {_key(row)}")
         yield tuple(row)
 
 
 def fact(connection: Connection, path: Path, key: str) -> Any:
-    """One of the facts."""
+    """The value of a fact."""
     for _, value in rows(connection, path, "facts", "WHERE key = ?", (key,)):
         return value
-    raise Damaged(path, f"the row {key!r} of facts is missing")
+    raise DamagedError(path, f"the row {key!r} of facts is missing")
 
 
 def counted_rows(connection: Connection, path: Path, table: str) -> list[tuple[Any, ...]]:
-    """All rows of a table whose number is kept; raises where one is missing."""
+    """All rows of a table whose row count is stored; raises if one is missing."""
     found = list(rows(connection, path, table))
     expected = json.loads(fact(connection, path, "counts"))[table]
     if len(found) != expected:
-        raise Damaged(path, f"{table} has {len(found)} rows of {expected}")
+        raise DamagedError(path, f"{table} has {len(found)} rows of {expected}")
     return found
 
 
 def add_counted(connection: Connection, path: Path, table: str, values: Sequence[Any]) -> int:
-    """A new row with the next key in front, which is returned."""
+    """Append a row under the next key, and return the key."""
     counts = json.loads(fact(connection, path, "counts"))
     put(connection, table, (counts[table], *values))
     put(connection, "facts", ("counts", json.dumps(counts | {table: counts[table] + 1})))
@@ -191,7 +191,7 @@ def add_counted(connection: Connection, path: Path, table: str, values: Sequence
 
 
 def checksum(table: str, values: Sequence[Any]) -> bytes:
-    """8 bytes that change with any value of a row."""
+    """8 bytes that depend on every value of a row."""
     digest = blake2b(table.encode(), digest_size=8)
     for value in values:
         content = value if isinstance(value, bytes) else repr(value).encode()
@@ -201,9 +201,10 @@ def checksum(table: str, values: Sequence[Any]) -> bytes:
 
 
 def _stored(value: Any) -> Any:
-    """A value as SQLite will give it back.
+    """A value as SQLite returns it.
 
-    It would lose NaN, which is kept as a word, and has no −0.0, the entropy of a single task.
+    SQLite turns NaN into NULL, so NaN is stored as text, and it has no −0.0, which is the entropy
+    of a single task.
     """
     if isinstance(value, bool):
         return int(value)
@@ -213,4 +214,4 @@ def _stored(value: Any) -> Any:
 
 
 def _key(row: Sequence[Any]) -> str:
-    return f"its key begins with {str(row[0])[:40]!r}"
+    return f"its key starts with {str(row[0])[:40]!r}"

@@ -141,7 +141,7 @@ class PoolRecorder(BaseCallback):
             self.evaluations = behind
             self._seconds = behind[-1].seconds if behind else 0.0
         if len(behind) < len(recorded):
-            store.forget(self.run)
+            store.clear(self.run)
             store.add(self.run, *behind)
 
     @property

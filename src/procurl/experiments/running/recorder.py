@@ -18,7 +18,7 @@ def recorder(
         evaluations = progress.evaluations or [[]] * batch.width
         if any(evaluations) or progress.finished is not None:
             planned = store.plan.seeds.get(batch.contender.label, 0)
-            with store.together():
+            with store.transaction():
                 for i, run in enumerate(batch.runs):
                     store.begin(run, padding=run.seed >= planned)
                     new = store.add(run, *evaluations[i])
