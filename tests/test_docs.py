@@ -193,3 +193,15 @@ def test_every_setting_is_listed_with_its_default(name):
     for setting, default in settings.items():
         cell = listed[setting]
         assert cell == f"`{default!r}`" or f"`{default!r}` for `{name}`" in cell
+
+
+def test_the_architecture_page_names_functions_where_they_are_defined():
+    """Checks every "`name` in [`file.py`](…)" on the page."""
+    page = ROOT / "docs" / "architecture.md"
+    named = re.findall(r"`([\w.]+)` in \[`[^`]+`\]\(([^)]+\.py)\)", prose_of(page))
+    assert len(named) > 10
+    for name, link in named:
+        file = (page.parent / link).resolve()
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        defined = {getattr(node, "name", None) for node in nodes}
+        assert set(name.split(".")) <= defined, f"{link} does not define {name}"
