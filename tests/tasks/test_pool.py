@@ -184,7 +184,7 @@ def test_fingerprints_tell_pools_apart():
     assert TaskPool([object(), object()]).fingerprint == TaskPool([object(), object()]).fingerprint
 
 
-def test_csv_reads_back_to_the_bit(tmp_path):
+def test_csv_reads_back_bit_for_bit(tmp_path):
     contexts = np.random.default_rng(0).normal(size=(50, 3)) * [1e-300, 1.0, 1e300]
     pool = TaskPool(
         contexts, names=["a", "b c", "d,e"], features={"f": np.arange(50)}, labels=range(100, 150)

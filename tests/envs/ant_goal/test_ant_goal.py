@@ -29,7 +29,7 @@ def gymnasiums_ant():
     ).unwrapped
 
 
-def test_an_episode_is_gymnasiums_ant_to_the_bit_given_its_settings_of_the_solver():
+def test_an_episode_is_gymnasiums_ant_bit_for_bit_given_its_settings_of_the_solver():
     theirs = gymnasiums_ant()
     theirs.model.opt.disableflags = ENV.model.opt.disableflags
     theirs.reset(seed=0)

@@ -51,7 +51,7 @@ def played_by_hand(state, action):
     return after, touched, data.site(NET_SITE).xmat.reshape(3, 3)[:, 2].copy()
 
 
-def test_an_episode_is_what_single_steps_of_mujoco_give_to_the_bit():
+def test_an_episode_is_what_single_steps_of_mujoco_give_bit_for_bit():
     rng = np.random.default_rng(3)
     contexts = make_pool("ballcatching").contexts[:6]
     states = ENV.start(contexts, rng.standard_normal((6, 12)))

@@ -33,7 +33,7 @@ def tiny_runs(env, eval_every):
     ],
     ids=["ball", "ant"],
 )
-def test_a_run_trains_and_resumes_to_the_bit(env, eval_every):
+def test_a_run_trains_and_resumes_bit_for_bit(env, eval_every):
     runs = tiny_runs(env, eval_every)
     before = jax.tree.map(np.asarray, runs.state.training.student.params)
     runs.advance()

@@ -88,7 +88,7 @@ def test_a_vector_equals_task_environments_with_the_same_seeds(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_saved_episode_goes_on_to_the_bit(name, tmp_path):
+def test_a_saved_episode_goes_on_bit_for_bit(name, tmp_path):
     env, other = GymEnv(name), GymEnv(name)
     env.reset(seed=2)
     actions = actions_for(env, 20)
@@ -102,7 +102,7 @@ def test_a_saved_episode_goes_on_to_the_bit(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*NAMES, "pointmass-s"])
-def test_saved_vectors_go_on_to_the_bit_with_their_queues_and_random_numbers(name, tmp_path):
+def test_saved_vectors_go_on_bit_for_bit_with_their_queues_and_random_numbers(name, tmp_path):
     env, other = GymVectorEnv(name, N), GymVectorEnv(name, N)
     env.push_tasks([[1, 2, 3]] * N)
     env.reset(seed=2)

@@ -25,13 +25,13 @@ from procurl.internals.arrays import Array
 
 Floats = NDArray[np.float64]
 
-# Where MuJoCo's vector of a full state has what: time, positions, velocities.
+# MuJoCo's vector of a full state holds time, positions and velocities.
 AT = slice(1, 1 + POSITIONS)
 SPEED = slice(1 + POSITIONS, 1 + POSITIONS + VELOCITIES)
 
 
 class AntGoalState(NamedTuple):
-    """Where b ants are, and what they have to reach. It is all that the simulation depends on."""
+    """State of b ants, and their goals; the simulation depends on nothing else."""
 
     physics: Floats  # [b, 30] time, 15 positions and 14 velocities
     goals: Floats  # [b, 2]
@@ -40,19 +40,19 @@ class AntGoalState(NamedTuple):
 
 @dataclass(frozen=True)
 class HostAntGoal(AntGoal):
-    """Walk a four-legged ant to a goal on the plane and stay there.
+    """AntGoal stepped by MuJoCo's C library.
 
-    Threads step the ants one by one, because the cost of contacts needs forces that MuJoCo's
-    batched rollouts do not give. MuJoCo lets other threads run meanwhile.
+    Threads step the ants one by one, because the contact cost needs forces that MuJoCo's batched
+    rollouts do not return. MuJoCo releases the GIL while it steps.
 
     Args:
-        threads: that share a batch; by default one for every core.
+        threads: number of threads that share a batch; by default one per core.
     """
 
     threads: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, here or in another process, makes threads and simulations of its own."""
+        """A copy, in this process or another, makes its own threads and simulations."""
         return type(self), (self.threads,)
 
     @cached_property
@@ -62,9 +62,9 @@ class HostAntGoal(AntGoal):
         from procurl.envs.mujoco.library import mujoco
 
         model, without = ant_goal_model(), mujoco.mjtDisableBit
-        # All constraints of one ant hang together: to look for parts that do not is in vain. And
-        # with a cold start the solver is as near to the solution as after a warm one, with fewer
-        # evaluations; what follows then depends on positions and velocities alone.
+        # All constraints of an ant are connected, so there are no islands to find. A cold start
+        # makes the future depend on positions and velocities alone; the solver comes as close to
+        # the solution as with a warm start, in fewer evaluations.
         model.opt.disableflags |= without.mjDSBL_ISLAND | without.mjDSBL_WARMSTART
         return model
 
@@ -100,7 +100,7 @@ class HostAntGoal(AntGoal):
     def _simulated(self, physics: Floats, actions: Floats) -> tuple[Floats, Floats]:
         """(states [b, 30], external forces [b, bodies, 6]) after an action [b, 8] in each.
 
-        Forces come from MuJoCo's computation after its constraints, which a step alone leaves out.
+        The forces come from `mj_rnePostConstraint`, which a step does not call.
         """
         from procurl.envs.mujoco.library import mujoco
 

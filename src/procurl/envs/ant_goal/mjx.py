@@ -1,8 +1,7 @@
-"""AntGoal inside JAX programs: the same ant and the same rules, simulated by MJX.
+"""AntGoal in JAX programs: the same ant and the same rules, simulated by MJX.
 
-MJX's own `step` would do but for the frames of its contacts, see `mjx_physics`, and the time it
-takes to compile: it writes the four stages of a Runge-Kutta step one after the other. Here they are
-one loop.
+This replaces MJX's own `step` for two reasons: its contact frames, see `mujoco.physics`, and its
+compile time. MJX unrolls the four stages of a Runge-Kutta step; here they are a loop.
 """
 
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from procurl.envs.mujoco.physics import (
 from procurl.envs.mujoco.solver import solve_pushes
 from procurl.internals.arrays import Array
 
-NEWTON_STEPS = 10  # of the solver at most; more change nothing that single precision can show
+NEWTON_STEPS = 10  # maximum; more make no difference in single precision
 
 # The stages of a step: how far each lies along the previous one's derivatives, and its weight.
 STAGES = (0.0, 0.5, 0.5, 1.0)
@@ -39,21 +38,21 @@ WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 
 class MjxAntState(NamedTuple):
-    """Where b ants are, and where they should be."""
+    """State of b ants, and their goals."""
 
-    positions: Array  # [b, 15] float32, like all but the last
+    positions: Array  # [b, 15] float32, like all fields but the last
     velocities: Array  # [b, 14]
-    warm_start: Array  # [b, 14] accelerations that the solver begins with
+    warm_start: Array  # [b, 14] accelerations with which the solver starts
     goals: Array  # [b, 2]
     steps: Array  # [b] int32, actions taken in this episode
 
 
 @dataclass(frozen=True)
 class MjxAntGoal(AntGoal):
-    """AntGoal for the JAX engine; MJX is loaded by the first program that steps it."""
+    """AntGoal for the JAX engine; MJX is imported by the first program that steps it."""
 
     def initial(self, contexts: Array) -> MjxAntState:
-        """At rest in the air above the origin, where the ant drops."""
+        """At rest in the air above the origin, from where the ant drops."""
         import jax.numpy as jnp
 
         b = contexts.shape[0]
@@ -85,7 +84,7 @@ class MjxAntGoal(AntGoal):
 
 
 class _Motion(NamedTuple):
-    """What changes in a step of one ant's physics."""
+    """The physical state of one ant."""
 
     positions: Array  # [15]
     velocities: Array  # [14]
@@ -93,7 +92,7 @@ class _Motion(NamedTuple):
 
 
 class _Touch(NamedTuple):
-    """What the forces on the bodies follow from."""
+    """The inputs of the forces on the bodies."""
 
     contact: Any  # mjx.Contact
     efc_force: Array  # of the constraints
@@ -121,7 +120,7 @@ def _acted(motion: _Motion, torques: Array) -> tuple[_Motion, Array]:
 
 
 def _stepped(motion: _Motion, torques: Array, touch: _Touch) -> tuple[_Motion, _Touch]:
-    """One step of fourth order; what touched before only says what shapes to expect."""
+    """One fourth-order step; `touch` is only used for its shapes."""
     import jax.numpy as jnp
     from jax import lax
 

@@ -1,4 +1,4 @@
-"""AntGoal as a picture: the ant from above, its way so far and the goal."""
+"""Pictures of AntGoal: the ant from above, its path so far and the goal."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -22,7 +22,7 @@ def ant_goal_picture(
 ) -> NDArray[np.uint8]:
     """[height, width, 3] the episode so far.
 
-    The green disc is where an episode has to end to succeed.
+    An episode succeeds if it ends in the green disc.
 
     Args:
         positions: [15] each, first to current.

@@ -1,9 +1,9 @@
-"""The pools of AntGoal: goals drawn uniformly from a disc, for training and for tests."""
+"""The pools of AntGoal: goals drawn uniformly from a disc, for training and testing."""
 
 import numpy as np
 
 from procurl.envs.ant_goal.rules import CONTEXT_NAMES, GOALS_WITHIN
-from procurl.envs.mujoco.pool import checked_draw
+from procurl.envs.mujoco.pool import pool_draw
 from procurl.tasks.pool import TaskPool
 
 SIZE = 50
@@ -16,13 +16,13 @@ def ant_goal_pool(
     """Goals uniform in the disc of radius 3 around the start, with their distance as a feature.
 
     Args:
-        kind: `uniform`, or `test`, drawn likewise from random numbers of its own, so that no task
-            is in both.
+        kind: `uniform`, or `test`, drawn in the same way from other random numbers, so that the
+            two share no task.
         size: number of tasks, 50 by default.
         seed: 0 by default.
     """
-    rng, size = checked_draw("AntGoal", kind, size, SIZE, seed, SEED)
+    rng, size = pool_draw("AntGoal", kind, size, SIZE, seed, SEED)
     share, angle = rng.uniform(0.0, 1.0, size), rng.uniform(-np.pi, np.pi, size)
-    distance = GOALS_WITHIN * np.sqrt(share)  # as many goals in equal areas
+    distance = GOALS_WITHIN * np.sqrt(share)  # uniform over the area
     goals = distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return TaskPool(goals, names=CONTEXT_NAMES, features={"goal_distance": distance})

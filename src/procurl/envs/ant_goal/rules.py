@@ -11,7 +11,7 @@ GOALS_WITHIN = 3.0  # radius of the disc around the start
 
 FRAME_SKIP = 5  # simulation steps of one action
 HORIZON = 200
-GOAL_RADIUS = 0.5  # an episode that ends this near to the goal is a success
+GOAL_RADIUS = 0.5  # an episode that ends this close to the goal is a success
 ACTIONS = 8
 
 NEARNESS = 10.0  # reward at the goal
@@ -23,7 +23,7 @@ FORCE_BOUND = 1.0  # contact forces are clipped to ± this
 POSITIONS = 15
 VELOCITIES = 14
 OBSERVATIONS = 2 + POSITIONS + VELOCITIES
-BOUND = 1000.0  # observations are clipped to ± this; an ant comes nowhere near
+BOUND = 1000.0  # observations are clipped to ± this; actual values are far smaller
 
 
 def observations(goals: Array, positions: Array, velocities: Array) -> Array:

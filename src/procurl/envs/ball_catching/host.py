@@ -1,4 +1,4 @@
-"""BallCatching on the host: MuJoCo's own threads step a batch of episodes."""
+"""BallCatching on the host: MuJoCo's threads step a batch of episodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from procurl.internals.arrays import Array
 
 Floats = NDArray[np.float64]
 
-# Where MuJoCo's vector of a full state has what: time, positions, velocities.
+# MuJoCo's vector of a full state holds time, positions and velocities.
 POSITIONS = slice(1, 11)
 VELOCITIES = slice(11, 21)
 BALL_VELOCITY = slice(18, 21)
@@ -37,7 +37,7 @@ _PASSED = SUBSTEP * np.arange(1, SUBSTEPS + 1)[:, None]  # [5, 1] time at the en
 
 
 class BallCatchingState(NamedTuple):
-    """Where b arms and balls are. It is all that the simulation depends on."""
+    """State of b arms and balls; the simulation depends on nothing else."""
 
     physics: Floats  # [b, 21] time, 10 positions and 10 velocities, the arm's before the ball's
     desired: Floats  # [b, 5] positions that the PD law steers the moved joints to
@@ -45,19 +45,20 @@ class BallCatchingState(NamedTuple):
 
 @dataclass(frozen=True)
 class HostBallCatching(BallCatching):
-    """Catch a ball with a net on a robot's arm; it is thrown at a point near the arm.
+    """BallCatching stepped by MuJoCo's C library.
 
-    One action lasts five substeps of 0.002. All of them are simulated at once, and what comes after
-    the ball's first contact is thrown away: the controls of an action do not depend on its course.
+    An action lasts five substeps of 0.002. All of them are simulated in one call, and what comes
+    after the ball's first contact is discarded. This is possible because the controls of all
+    substeps are known when the action starts.
 
     Args:
-        threads: that share a batch; by default one for every core.
+        threads: number of threads that share a batch; by default one per core.
     """
 
     threads: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, here or in another process, makes threads and simulations of its own."""
+        """A copy, in this process or another, makes its own threads and simulations."""
         return type(self), (self.threads,)
 
     @cached_property
@@ -134,7 +135,7 @@ class HostBallCatching(BallCatching):
 
 
 def _rollout(model: Any, threads: int) -> tuple[Any, list[Any]]:
-    """(threads that roll out, a simulation for each); one works in the calling thread."""
+    """(rollout object, a simulation per thread); a single one runs in the calling thread."""
     from procurl.envs.mujoco.library import mujoco, rollout
 
     started = threads if threads > 1 else 0

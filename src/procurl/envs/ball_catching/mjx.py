@@ -1,8 +1,8 @@
-"""BallCatching inside JAX programs: the same arm and the same rules, simulated by MJX.
+"""BallCatching in JAX programs: the same arm and the same rules, simulated by MJX.
 
-MJX looks for the contact of a sphere with a cylinder by an iterative descent. The ball's contact
-with the net is therefore computed here, as exactly as MuJoCo's C library does: MJX is given a net
-that is a sphere, and `with_net` puts the true contact in the place of that sphere's.
+MJX finds the contact of a sphere with a cylinder iteratively. The contact of the ball with the net
+is therefore computed here, as exactly as in MuJoCo's C library: for MJX the net is a sphere, and
+`with_net` replaces the contact with that sphere by the true one.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ from procurl.envs.ball_catching.rules import (
 from procurl.envs.mujoco.physics import PRECISION, Physics, before_solver, load_mjx, physics_of
 from procurl.internals.arrays import Array
 
-# Of the constraint solver; more of either changes nothing that single precision can show. MJX takes
-# all steps of a line search, where the C library stops as soon as it has converged.
+# Of the constraint solver; more of either makes no difference in single precision. MJX takes all
+# steps of a line search, while the C library stops when it has converged.
 NEWTON_STEPS = 8
 LINE_SEARCH_STEPS = 6
 
 
 class MjxBallState(NamedTuple):
-    """Where b arms and balls are."""
+    """State of b arms and balls."""
 
     positions: Array  # [b, 10] float32, the arm's joints before the ball
     velocities: Array  # [b, 10]
@@ -44,7 +44,7 @@ class MjxBallState(NamedTuple):
 
 @dataclass(frozen=True)
 class MjxBallCatching(BallCatching):
-    """BallCatching for the JAX engine; MJX is loaded by the first program that steps it."""
+    """BallCatching for the JAX engine; MJX is imported by the first program that steps it."""
 
     def initial(self, contexts: Array) -> MjxBallState:
         """The arm at home and at rest; the throw from the middle of its range."""
@@ -74,7 +74,7 @@ class MjxBallCatching(BallCatching):
 
 
 class _End(NamedTuple):
-    """How the latest substep of one arm ended."""
+    """The result of the latest substep of one arm."""
 
     state: MjxBallState  # of one
     touched: Array  # []  bool, the ball has touched something, and nothing moves any more
@@ -177,13 +177,13 @@ def _frame(normal: Array) -> Array:
 
 
 def _of_net(contact: Any) -> Array:
-    """[contacts] bool, which of them is the net's; in all, the ball is the second geom."""
+    """[contacts] bool, whether it is the net's; the ball is always the second geom."""
     is_net: Array = contact.geom[:, 0] == _parts().net_geom
     return is_net
 
 
 class _Parts(NamedTuple):
-    """Where the model has what."""
+    """Indices of the ball and the net in the model."""
 
     ball: slice  # of the velocities
     ball_geom: int  # number of the geom

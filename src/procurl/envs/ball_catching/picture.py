@@ -1,4 +1,4 @@
-"""BallCatching as a picture: the arm, the net, the ball and its flight so far, and its target."""
+"""Pictures of BallCatching: the arm, the net, the ball, its path so far and its target."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -23,7 +23,7 @@ def ball_catching_picture(
 ) -> NDArray[np.uint8]:
     """[height, width, 3] the episode so far.
 
-    The green ball is the target point, which follows from the first state.
+    The green ball is the target point, computed from the first state.
 
     Args:
         positions: [10] each, first to current.

@@ -1,7 +1,7 @@
-"""The pools of BallCatching: throws drawn uniformly, for training and for tests."""
+"""The pools of BallCatching: throws drawn uniformly, for training and testing."""
 
 from procurl.envs.ball_catching.rules import CONTEXT_HIGH, CONTEXT_LOW, CONTEXT_NAMES
-from procurl.envs.mujoco.pool import checked_draw
+from procurl.envs.mujoco.pool import pool_draw
 from procurl.tasks.pool import TaskPool
 
 SIZE = 100
@@ -14,11 +14,11 @@ def ball_catching_pool(
     """Throws with angle, radius and distance uniform over their ranges.
 
     Args:
-        kind: `uniform`, or `test`, drawn likewise from random numbers of its own, so that no task
-            is in both.
+        kind: `uniform`, or `test`, drawn in the same way from other random numbers, so that the
+            two share no task.
         size: number of tasks, 100 by default.
         seed: 0 by default.
     """
-    rng, size = checked_draw("BallCatching", kind, size, SIZE, seed, SEED)
+    rng, size = pool_draw("BallCatching", kind, size, SIZE, seed, SEED)
     contexts = rng.uniform(CONTEXT_LOW, CONTEXT_HIGH, (size, len(CONTEXT_NAMES)))
     return TaskPool(contexts, names=CONTEXT_NAMES)

@@ -23,9 +23,9 @@ NET_RADIUS = 0.06
 NET_HALF_HEIGHT = 0.01
 
 HOME = (0.0, 0.4, 0.0, 1.5, 0.0, 0.0, 0.0)
-MOVED = (1, 3, 4, 5, 6)  # the joints that an action moves; the PD law holds the other two at 0
-OBSERVED = (*MOVED, 7, 8, 9)  # coordinates that the agent sees: the moved joints and the ball
-SPEED = (3.97, 4.04, 5.8, 3.14, 5.4)  # rad/s, bound of the desired speed of each moved joint
+MOVED = (1, 3, 4, 5, 6)  # joints that an action moves; the PD law holds the other two at 0
+OBSERVED = (*MOVED, 7, 8, 9)  # observed coordinates: the moved joints and the ball
+SPEED = (3.97, 4.04, 5.8, 3.14, 5.4)  # rad/s, bound of the desired velocity of each moved joint
 
 POSITION_NOISE = 0.05  # reset: half the width of the uniform noise on the moved joints, rad
 VELOCITY_NOISE = 0.05  # reset: standard deviation on their velocities, rad/s
@@ -42,14 +42,14 @@ STRAIGHT = 25.0  # for catching along the net's axis
 
 BOUND = 10.0  # observations are clipped to ± this
 OBSERVATIONS = 21
-HORIZON = 120  # the longest throw lies on the floor after 1.15 s, or 115 actions
+HORIZON = 120  # the longest throw hits the floor after 1.15 s, or 115 actions
 
 _SEEN = np.asarray(OBSERVED)
 _COLUMNS = np.array([5, 0, 5, 1, 2, 3, 4])  # of moved joints and a 0 behind them, as on the arm
 
 
 def targets(contexts: Array) -> Array:
-    """[b, 3] the points that the balls are thrown at, in the plane x = 0 of the arm.
+    """[b, 3] the target points of the throws, in the plane x = 0 of the arm.
 
     Args:
         contexts: [b, 3] angle φ, radius r and distance d; the target is
@@ -62,12 +62,12 @@ def targets(contexts: Array) -> Array:
 
 
 def flight_times(contexts: Array) -> Array:
-    """[b] seconds after which a ball that nothing stops is at its target."""
+    """[b] seconds until a ball in free flight reaches its target."""
     return 0.5 + 0.05 * contexts[:, 2]
 
 
 def throws(contexts: Array, uniform: Array) -> tuple[Array, Array]:
-    """(position [b, 3], velocity [b, 3]) of balls that reach their targets on a free flight.
+    """(position [b, 3], velocity [b, 3]) of balls that reach their targets in free flight.
 
     A ball starts at (d, y, z) with random y and z.
 
@@ -111,7 +111,7 @@ def noisy_starts(contexts: Array, noise: Array) -> tuple[Array, Array]:
 
     Args:
         contexts: [b, 3].
-        noise: [b, 12]; the first seven are made uniform by their distribution function.
+        noise: [b, 12]; the normal distribution function makes the first seven uniform.
     """
     special = import_module(
         "scipy.special" if isinstance(noise, np.ndarray) else "jax.scipy.special"
@@ -121,9 +121,9 @@ def noisy_starts(contexts: Array, noise: Array) -> tuple[Array, Array]:
 
 
 def on_arm(moved: Array) -> Array:
-    """[..., 7] numbers of the moved joints [..., 5], and 0 for the two that are held.
+    """[..., 7] the values of the moved joints [..., 5], and 0 for the other two joints.
 
-    Of desired positions this makes the controls of the model.
+    This turns desired positions into the controls of the model.
     """
     xp = namespace(moved)
     held = xp.zeros_like(moved[..., :1])
@@ -131,7 +131,7 @@ def on_arm(moved: Array) -> Array:
 
 
 def observations(desired: Array, positions: Array, velocities: Array) -> Array:
-    """[b, 21] float32: the desired positions, then positions and velocities with the ball's.
+    """[b, 21] float32: desired positions, then positions and velocities of joints and ball.
 
     Args:
         desired: [b, 5] of the moved joints.

@@ -1,4 +1,4 @@
-"""MuJoCo and its batched rollouts, or the name of the extra that brings them."""
+"""MuJoCo and its batched rollouts; if they are missing, the error names the extra to install."""
 
 try:
     import mujoco  # type: ignore[import-untyped]

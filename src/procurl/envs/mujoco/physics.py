@@ -1,6 +1,6 @@
-"""MJX, MuJoCo's physics in JAX: loaded when a program needs it, models as constants of programs.
+"""MJX, MuJoCo's physics in JAX, imported when a program needs it; models are program constants.
 
-MJX keeps much of what it computes in `data._impl`, which is its own documented way to read it.
+MJX keeps many of its results in `data._impl`, which is the documented way to read them.
 """
 
 from contextlib import redirect_stdout
@@ -8,20 +8,20 @@ from importlib import import_module
 from os import devnull
 from typing import Any, NamedTuple
 
-PRECISION = "highest"  # of products; a GPU would round their factors to ten bits
+PRECISION = "highest"  # of matrix products; by default a GPU rounds the factors to ten bits
 
 
 class Physics(NamedTuple):
-    """A model on the device, and where every simulation of it begins."""
+    """A model on the device, and the data with which every simulation starts."""
 
     model: Any  # mjx.Model
     blank: Any  # mjx.Data of one simulation
 
 
 def load_mjx() -> Any:
-    """The module `mujoco.mjx`; an ImportError names the extra that brings it."""
+    """The module `mujoco.mjx`; if it is missing, the error names the extra to install."""
     try:
-        # MJX prints that Warp, another backend of it, is not installed. Nothing here uses that.
+        # MJX prints that its Warp backend is not installed, which is not used here.
         with open(devnull, "w") as nowhere, redirect_stdout(nowhere):
             mjx = import_module("mujoco.mjx")
     except ImportError as error:
@@ -32,7 +32,7 @@ def load_mjx() -> Any:
 
 
 def physics_of(model: Any) -> Physics:
-    """A mujoco.MjModel for MJX, also if this is called while a program is traced."""
+    """A `mujoco.MjModel` for MJX; may be called while a program is traced."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -42,21 +42,21 @@ def physics_of(model: Any) -> Physics:
 
     mjx = load_mjx()
     with jax.ensure_compile_time_eval():
-        # MJX ties its arrays to a device. What a program makes of those is tied as well, and the
-        # program would be compiled anew when it is handed its own results.
+        # MJX commits its arrays to a device, and with them the results of a program. The program
+        # would then be compiled again when it receives its own results.
         physics = Physics(mjx.put_model(model), mjx.make_data(model))
         return Physics(*jax.tree.map(free, physics))
 
 
 def before_solver(model: Any, data: Any) -> Any:
-    """`data` with all that MuJoCo's constraint solver needs.
+    """`data` with everything that MuJoCo's constraint solver needs.
 
-    What `mjx.forward` does between positions and solver, but for the sensors, of which some are
-    wrong in MJX.
+    This is what `mjx.forward` does between positions and solver, without the sensors, some of which
+    are wrong in MJX.
 
     Args:
         model: mjx.Model.
-        data: of `mjx.fwd_position`, or the like; its contacts may have been changed since.
+        data: from `mjx.fwd_position` or similar; its contacts may have been changed since.
     """
     mjx = load_mjx()
     data = mjx.fwd_velocity(model, mjx.make_constraint(model, data))
@@ -64,15 +64,15 @@ def before_solver(model: Any, data: Any) -> Any:
 
 
 def aligned_with_capsules(model: Any, data: Any) -> Any:
-    """`data` with the contact frames of capsules on planes turned as in MuJoCo's C library.
+    """`data` with the contact frames of capsules on planes as in MuJoCo's C library.
 
-    There the first tangent of such a contact always follows the capsule's axis. MJX takes another
-    one where the capsule stands steeper than 60°, and friction, which is a pyramid over the
-    tangents, then acts differently: an ant's acceleration is off by a fifth.
+    There, the first tangent of such a contact always follows the capsule's axis. MJX uses another
+    tangent if the capsule is steeper than 60°. Friction, a pyramid over the tangents, then acts
+    differently: the acceleration of an ant is off by a fifth.
 
     Args:
         model: mjx.Model.
-        data: of `mjx.fwd_position`.
+        data: from `mjx.fwd_position`.
     """
     import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Pictures of MuJoCo models without a screen: EGL or OSMesa, whichever works here."""
+"""Pictures of MuJoCo models without a screen, with EGL or OSMesa, whichever works."""
 
 import atexit
 import os
@@ -26,7 +26,7 @@ Color = tuple[float, float, float, float]
 
 
 class Mark(NamedTuple):
-    """Something drawn into a scene that is no part of the simulation: a ball or a flat disc."""
+    """A ball or a flat disc that is drawn into a scene but is not part of the simulation."""
 
     position: Sequence[float]  # [3]
     radius: float
@@ -35,15 +35,15 @@ class Mark(NamedTuple):
 
 
 class Studio:
-    """Takes pictures of one model, in any of its states.
+    """Draws pictures of one model in any of its states.
 
     Args:
         model: a `mujoco.MjModel`.
-        size: of the pictures, in pixels of width and height.
-        look_at: the point in their middle.
-        distance: of the camera from it.
-        azimuth: where the camera looks, in degrees about the vertical.
-        elevation: and below the horizon.
+        size: width and height of the pictures in pixels.
+        look_at: the point in the center of the pictures.
+        distance: of the camera from that point.
+        azimuth: of the camera, in degrees.
+        elevation: of the camera, in degrees.
     """
 
     def __init__(
@@ -103,14 +103,14 @@ class Studio:
         self._scene.ngeom += 1
 
     def _close(self) -> None:
-        """Free the drawing while its context is there, which the interpreter's end may not."""
+        """Free the drawing while its context exists, which is not certain at interpreter exit."""
         self._context.make_current()
         self._drawing.free()
         self._context.free()
 
 
 def trail(points: Sequence[Floats], radius: float, color: Color) -> list[Mark]:
-    """Dots where something has been, the first faint."""
+    """Dots along a path, faint at its start."""
     shades = np.linspace(0.15, 0.8, len(points))
     return [
         Mark(point.tolist(), radius, (*color[:3], float(shade)))
@@ -120,13 +120,13 @@ def trail(points: Sequence[Floats], radius: float, color: Color) -> list[Mark]:
 
 @cache
 def drawing_backend() -> str:
-    """The first of EGL and OSMesa that works here, or what `MUJOCO_GL` asks for.
+    """The first of EGL and OSMesa that works, or the one set by `MUJOCO_GL`.
 
-    Each is tried in a process of its own: one that fails would stand in the other's way.
+    Each is tried in its own process, because one that fails would break the other.
     """
-    asked = os.environ.get("MUJOCO_GL", "").strip().lower()
+    choice = os.environ.get("MUJOCO_GL", "").strip().lower()
     reasons = []
-    for backend in (asked,) if asked in BACKENDS else BACKENDS:
+    for backend in (choice,) if choice in BACKENDS else BACKENDS:
         tried = subprocess.run(
             [sys.executable, "-c", PROBE.format(backend)],
             env={k: v for k, v in os.environ.items() if k != "PYOPENGL_PLATFORM"},
@@ -139,8 +139,8 @@ def drawing_backend() -> str:
             return backend
         reasons.append(f"{backend}: {(tried.stderr.strip() or 'crashed').splitlines()[-1]}")
     raise OSError(
-        "pictures of MuJoCo need OpenGL without a screen, by EGL (libegl1) or OSMesa (libosmesa6), "
-        f"and neither works here: {'; '.join(reasons)}"
+        "pictures of MuJoCo need OpenGL without a screen: install EGL (libegl1) or OSMesa "
+        f"(libosmesa6). Neither works on this machine: {'; '.join(reasons)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the pools of the MuJoCo environments share: which kinds there are, and their draws."""
+"""What the pools of the MuJoCo environments share: their kinds and random numbers."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from procurl.internals.checks import require_choice, require_whole
 KINDS = ("uniform", "test")
 
 
-def checked_draw(
+def pool_draw(
     env: str, kind: str, size: int | None, own_size: int, seed: int | None, own_seed: int
 ) -> tuple[np.random.Generator, int]:
-    """(random numbers of a pool, its number of tasks); raises on what is not offered."""
+    """(random generator of a pool, its number of tasks); raises on an unknown kind."""
     if kind == "hard":
         raise ValueError(
             f"kind must be one of {', '.join(KINDS)}, got 'hard': {env} has no pool of that kind"

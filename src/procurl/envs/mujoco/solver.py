@@ -1,7 +1,7 @@
 """Newton's method for constraints that only push, with few and large operations.
 
-`mjx.solve` has a line search of many small steps in each of Newton's; here it is exact, at once. A
-GPU takes as long for a small operation as for a large one, so that their number is what counts.
+In each Newton step, `mjx.solve` does a line search of many small steps; here the line search is
+exact. On a GPU a small operation takes as long as a large one, so their number matters.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ class Pushes(NamedTuple):
     """k constraints on n accelerations that can push but not pull."""
 
     jacobian: Array  # [k, n] J
-    wanted: Array  # [k] r, what J·x should at least be
+    wanted: Array  # [k] r, the lower bound of J·x
     stiffness: Array  # [k] D
 
     def slack(self, x: Array) -> Array:
@@ -29,12 +29,12 @@ class Pushes(NamedTuple):
 
 
 def solve_pushes(model: Any, data: Any, most_steps: int) -> Any:
-    """`mjx.solve` where all constraints are limits and contacts with pyramidal friction.
+    """`mjx.solve` for models whose constraints are limits and contacts with pyramidal friction.
 
     Args:
         model: mjx.Model.
-        data: of `before_solver`.
-        most_steps: of Newton's method.
+        data: from `before_solver`.
+        most_steps: maximum number of Newton steps.
     """
     inner = data._impl
     pushes = Pushes(inner.efc_J, inner.efc_aref, inner.efc_D)
@@ -52,8 +52,8 @@ def pushed(mass: Array, free: Array, pushes: Pushes, warm: Array, most_steps: in
         mass: [n, n] M.
         free: [n] a, the accelerations without constraints.
         pushes: the constraints.
-        warm: [n] to begin with, if that is better than `free`.
-        most_steps: of Newton's method; it stops where nothing improves any more.
+        warm: [n] the starting point, if it is better than `free`.
+        most_steps: maximum number of Newton steps; stops early if nothing improves.
     """
     import jax.numpy as jnp
     from jax import lax
@@ -91,9 +91,9 @@ def pushed(mass: Array, free: Array, pushes: Pushes, warm: Array, most_steps: in
 def line_minimum(slack: Array, change: Array, stiffness: Array, slope: Array, bend: Array) -> Array:
     """The α ≥ 0 that minimizes bend·α²/2 + slope·α + ½·Σ_i D_i·min(0, slack_i + α·change_i)².
 
-    The derivative rises and is linear between the α at which some constraint begins or ceases to
-    push. It is evaluated at all of these at once; the minimum lies on the line from the last that
-    is still descended to.
+    The derivative increases and is linear between the α at which a constraint starts or stops
+    pushing. It is evaluated at all of these at once; the minimum lies on the segment after the last
+    one at which it is negative.
 
     Args:
         slack: [k].
