@@ -300,7 +300,7 @@ def test_whoever_names_a_folder_is_told_what_is_in_it(tmp_path):
         ("[]", "not the description of a procurl policy"),
         ('{"format": "something"}', "not the description of a procurl policy"),
         ('{"format": "procurl policy", "version": 2}', "version 2 of the format, this .* reads"),
-        ("\x00\x01", "no JSON"),
+        ("\x00\x01", "not JSON"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, message):

@@ -1,8 +1,8 @@
-"""A trained policy on its own: two files, and NumPy to act with it.
+"""A trained policy in two files, which acts with NumPy alone.
 
-`NAME.safetensors` holds the weights, `NAME.json` says what they are: environment, network, actions,
-and whatever was known about the training. The description carries a SHA-256 of the weights and one
-of itself, so damage to either file is noticed; nothing in them is ever executed.
+`NAME.safetensors` holds the weights and `NAME.json` describes them: environment, network, actions,
+and facts about the training. The description has a SHA-256 of the weights and one of itself, so
+damage to either file is detected. The files contain no code.
 """
 
 import hashlib
@@ -39,13 +39,13 @@ WEIGHTS, DESCRIPTION = ".safetensors", ".json"
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """What a student has learned: actions for observations, and how good it takes them to be.
+    """A trained policy and its value function.
 
     Made by `make_policy` or `load_policy`.
 
     Args:
-        description: what the weights are.
-        params: nested as in `procurl.ppo.learning.networks`, so that training can go on from them.
+        description: of the network and its training.
+        params: nested as in `procurl.ppo.learning.networks`, so that training can continue.
     """
 
     description: PolicyDescription
@@ -57,12 +57,12 @@ class Policy:
         deterministic: bool = True,
         rng: np.random.Generator | None = None,
     ) -> Any:
-        """The action at an observation, or those at a batch of them.
+        """The action for an observation, or the actions for a batch.
 
         Args:
             obs: [o], or [..., o] for a batch.
-            deterministic: take the likeliest action; otherwise draw one.
-            rng: source of the draws; needed for them and else unused.
+            deterministic: whether to take the most likely action instead of sampling one.
+            rng: random numbers; required if `deterministic` is False, unused otherwise.
 
         Returns:
             A continuous action [..., a] float32, clipped to the box; for discrete actions an int,
@@ -70,8 +70,8 @@ class Policy:
         """
         if not deterministic and not isinstance(rng, np.random.Generator):
             raise TypeError(
-                "rng must be a numpy.random.Generator where deterministic is False, "
-                f"got {rng!r}: there is nothing to draw actions with"
+                "rng must be a numpy.random.Generator if deterministic is False, "
+                f"got {rng!r}: pass numpy.random.default_rng(seed)"
             )
         outputs = self._policy_outputs(_checked(obs, self.description.observation_size))
         drawn = None if deterministic else rng
@@ -80,7 +80,7 @@ class Policy:
         return self._continuous_actions(outputs, drawn)
 
     def value(self, obs: ArrayLike) -> Any:
-        """The discounted return that the critic expects: a float, or [...] float32 for a batch.
+        """The discounted return that the critic predicts: a float, or [...] float32 for a batch.
 
         Args:
             obs: [o], or [..., o] for a batch.
@@ -122,16 +122,15 @@ def make_policy(
     action_high: ArrayLike | None = None,
     training: Mapping[str, Any] | None = None,
 ) -> Policy:
-    """The policy with these weights; its network is read off their names and shapes.
+    """Make a policy from weights; their names and shapes define the network.
 
     Args:
         params: of one run, nested as in `procurl.ppo.learning.networks`; NumPy or JAX arrays.
-        environment: the name of what it was trained in.
-        action_low: [a] lower bounds of continuous actions, infinite for none; None for discrete
+        environment: name of the training environment.
+        action_low: [a] lower bounds of continuous actions, −∞ for unbounded; None for discrete
             actions.
         action_high: [a] upper bounds, likewise.
-        training: facts to keep with it, such as strategy, seed and steps; anything that JSON can
-            hold.
+        training: facts to save with it, such as strategy, seed and steps, as JSON values.
     """
     if not isinstance(environment, str):
         raise TypeError(f"environment must be a name, got {environment!r}")
@@ -159,14 +158,14 @@ def make_policy(
 
 
 def save_policy(path: str | PathLike[str], policy: Policy) -> None:
-    """Write `path`.safetensors and `path`.json, each as a whole.
+    """Write `path`.safetensors and `path`.json, each atomically.
 
-    Over an older policy of that name, a process that is killed between the two leaves a pair that
-    `load_policy` refuses.
+    If an older policy is overwritten and the process dies between the two files, `load_policy`
+    rejects the pair.
 
     Args:
-        path: without an ending, or with one of the two; missing folders are made.
-        policy: what to write.
+        path: without a suffix or with one of the two; missing folders are created.
+        policy: to save.
     """
     from safetensors.numpy import save
 
@@ -187,14 +186,14 @@ def save_policy(path: str | PathLike[str], policy: Policy) -> None:
 
 
 def load_policy(path: str | PathLike[str]) -> Policy:
-    """The policy in `path`.safetensors and `path`.json.
+    """Load the policy in `path`.safetensors and `path`.json.
 
     Args:
-        path: without an ending, or with one of the two.
+        path: without a suffix or with one of the two.
 
     Raises:
         FileNotFoundError: if one of the files is missing.
-        ValueError: if one of them is truncated, was altered, or is something else.
+        ValueError: if one of them is truncated, altered or something else.
     """
     from safetensors.numpy import load
 
@@ -208,7 +207,7 @@ def load_policy(path: str | PathLike[str]) -> Policy:
     weights = weights_path.read_bytes()
     if hashlib.sha256(weights).hexdigest() != content["weights_sha256"]:
         raise ValueError(
-            f"{weights_path}: the file is truncated, was altered or belongs to another "
+            f"{weights_path}: the file is truncated or altered, or belongs to another "
             f"policy: its checksum is not the one in {description_path.name}"
         )
     arrays = load(weights)
@@ -218,11 +217,11 @@ def load_policy(path: str | PathLike[str]) -> Policy:
 
 
 def _read_description(path: Path) -> dict[str, Any]:
-    """The entries of a description, its own checksum verified."""
+    """The entries of a description, after its checksum was verified."""
     try:
         content = json.loads(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path}: the file is truncated or no JSON: {error}") from error
+        raise ValueError(f"{path}: the file is truncated or not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{path}: not the description of a procurl policy")
     if content.get("version") != VERSION:
@@ -248,7 +247,7 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 
 def _as_json(content: Mapping[str, Any]) -> dict[str, Any]:
-    """`content` as it will be read back: lists for tuples and arrays, strings for keys."""
+    """`content` as JSON returns it: tuples and arrays as lists, keys as strings."""
     try:
         text = json.dumps(content, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
@@ -258,7 +257,7 @@ def _as_json(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of NumPy and JAX as those of Python."""
+    """NumPy and JAX values as Python numbers and lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{value!r} is of type {type(value).__name__}")
@@ -276,13 +275,13 @@ def _pair(path: str | PathLike[str]) -> tuple[Path, Path]:
 
 
 def _found_in(path: Path) -> str:
-    """A hint for whoever names a folder in place of a policy in it."""
+    """A hint if `path` is a folder instead of a policy in it."""
     names = sorted(file.stem for file in path.glob(f"*{WEIGHTS}")) if path.is_dir() else []
     return f"; the folder {path} holds {', '.join(names[:5])}" if names else ""
 
 
 def _checked(obs: ArrayLike, size: int) -> Floats:
-    """Observations as float32 [..., size]; raises on another shape and on NaN."""
+    """Observations as float32 [..., size]; raises if the shape is wrong or a number not finite."""
     try:
         given = np.asarray(obs)
     except ValueError as error:
@@ -297,7 +296,7 @@ def _checked(obs: ArrayLike, size: int) -> Floats:
             f"the policy was trained on {size} numbers; got shape {list(observations.shape)}"
         )
     if not np.isfinite(observations).all():
-        raise ValueError("obs must be finite, got NaN or infinity: no action follows from it")
+        raise ValueError("obs must be finite, got NaN or infinity")
     return observations
 
 

@@ -1,4 +1,4 @@
-"""What the arrays of a saved policy are called and how they fit together.
+"""The arrays of a saved policy: their names and shapes.
 
 Their names are those of the engine's parameters, joined by dots: `policy_0.kernel`, `head.log_std`.
 """
@@ -18,19 +18,19 @@ CONTINUOUS, DISCRETE = "continuous", "discrete"
 
 @dataclass(frozen=True)
 class PolicyDescription:
-    """All about a policy that is not a weight.
+    """Everything about a policy except its weights.
 
     Args:
-        environment: the name of what it was trained in.
+        environment: name of the training environment.
         observation_size: o.
-        shared_layers: widths of the layers that policy and value have in common.
+        shared_layers: widths of the layers shared by policy and value function.
         policy_layers: widths of the policy's own hidden layers.
         value_layers: widths of the value function's own hidden layers.
         actions: `continuous` or `discrete`.
         action_size: dimensions of a continuous action, or number of discrete ones.
-        action_low: lower bounds of a continuous action, None where there is no bound.
+        action_low: lower bounds of a continuous action; None for an unbounded dimension.
         action_high: upper bounds, likewise.
-        training: facts about the training, of the caller's choice.
+        training: facts about the training, chosen by the caller.
     """
 
     environment: str
@@ -71,7 +71,7 @@ def nested_params(arrays: Mapping[str, Floats]) -> dict[str, Any]:
 
 
 def layer_widths(arrays: Mapping[str, Floats], name: str) -> tuple[int, ...]:
-    """Widths of the layers NAME_0, NAME_1, …, as many as there are."""
+    """The widths of the layers NAME_0, NAME_1, …"""
     widths: list[int] = []
     while (bias := arrays.get(f"{name}_{len(widths)}.bias")) is not None:
         widths.append(bias.shape[-1] if bias.ndim else 0)
@@ -79,7 +79,7 @@ def layer_widths(arrays: Mapping[str, Floats], name: str) -> tuple[int, ...]:
 
 
 def input_size(arrays: Mapping[str, Floats]) -> int:
-    """Numbers in an observation: what the first layer of the policy takes."""
+    """The size of an observation: the input size of the policy's first layer."""
     for layer in ("shared_0", "policy_0", "head.output"):
         kernel = arrays.get(f"{layer}.kernel")
         if kernel is not None and kernel.ndim > 0:
@@ -88,7 +88,7 @@ def input_size(arrays: Mapping[str, Floats]) -> int:
 
 
 def output_size(arrays: Mapping[str, Floats]) -> int:
-    """Numbers that the policy's last layer gives."""
+    """The output size of the policy's last layer."""
     bias = arrays.get("head.output.bias")
     if bias is None:
         raise ValueError(
@@ -98,7 +98,7 @@ def output_size(arrays: Mapping[str, Floats]) -> int:
 
 
 def listed_bounds(name: str, bounds: ArrayLike | None) -> tuple[float | None, ...] | None:
-    """Bounds as JSON can hold them: None for an infinite one."""
+    """Bounds as JSON values, with None for an infinite one."""
     if bounds is None:
         return None
     numbers = np.atleast_1d(np.asarray(bounds, dtype=np.float32))
@@ -113,7 +113,7 @@ def bounds_array(bounds: Sequence[float | None] | None, absent: float) -> Floats
 
 
 def check_arrays(description: PolicyDescription, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise unless the weights are finite and exactly those of the network described."""
+    """Raise unless the weights are finite and match the described network."""
     shapes = _shapes(description)
     if arrays.keys() != shapes.keys():
         unknown, missing = sorted(arrays.keys() - shapes), sorted(shapes.keys() - arrays)
@@ -142,7 +142,7 @@ def check_arrays(description: PolicyDescription, arrays: Mapping[str, NDArray[An
 
 
 def _shapes(description: PolicyDescription) -> dict[str, tuple[int, ...]]:
-    """Shape of every array of the network described, by name."""
+    """The shape of every array of the described network, by name."""
     shapes: dict[str, tuple[int, ...]] = {}
 
     def add(name: str, inputs: int, outputs: int) -> int:
