@@ -124,7 +124,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--eval-episodes", type=int, help="per task; as in the paper")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="for everything")
     parser.add_argument("--out", type=Path, default=Path("mujoco_learning.csv"))
-    parser.add_argument("--keep", type=Path, help="folder of checkpoints, to go on from")
+    parser.add_argument("--keep", type=Path, help="folder of checkpoints to resume from")
     return parser.parse_args()
 
 
@@ -142,7 +142,7 @@ def main() -> None:
         note = noting(given.out, given.env, strategy)
         if kept and kept.exists():
             restore(runs, *read_archive(kept))
-            print(f"  goes on from step {runs.train_steps:,}")
+            print(f"  resuming from step {runs.train_steps:,}")
         train(runs, steps, lambda mine=mine: time.monotonic() > mine, note)  # type: ignore[misc]
         if kept:
             kept.parent.mkdir(parents=True, exist_ok=True)

@@ -56,9 +56,9 @@ def make_runs(env: str, strategy: str, **settings: Any) -> Any:
         from procurl.envs.adapters.vector_env import GymVectorEnv
         from procurl.ppo.host.run import HostRun
 
-        beside = GymVectorEnv(env, EVAL_WIDTH, pool)
+        second = GymVectorEnv(env, EVAL_WIDTH, pool)
         return HostRun(
-            GymVectorEnv(env, 1, pool), pool, taught, ppo, eval_env=beside, eval_every=NEVER
+            GymVectorEnv(env, 1, pool), pool, taught, ppo, eval_env=second, eval_every=NEVER
         )
     dynamics = make_array_env(env)
     return Runs(

@@ -60,7 +60,7 @@ def measure(env: str, updates: int) -> None:
     runs = {name: contender(name, env, pool) for name in CONTENDERS}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(WARM_UP + updates):
-        # Each begins as often as every other, so that a machine that warms up favors none.
+        # Rotate the order, so that no contender gains from a machine that warms up.
         order = np.roll(list(runs), number)
         for name in order:
             start = time.process_time()
