@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from procurl.experiments import comparison as compare_module
-from procurl.experiments import request as request_module
 from procurl.experiments.comparison import compare
 from procurl.experiments.request import (
     ComparisonRequest,
@@ -24,7 +23,8 @@ from tests.experiments.counting import POOL, job
 
 def request(out=Path("nowhere"), seeds=8, env="pointmass-s", strategies=("iid",), **options):
     """A request with options of any group."""
-    training = {name: options.pop(name) for name in ("engine", "steps") if name in options}
+    names = ("engine", "steps", "width")
+    training = {name: options.pop(name) for name in names if name in options}
     evaluation = {name: options.pop(name) for name in tuple(options) if name.startswith("eval")}
     return ComparisonRequest(
         env,
@@ -39,8 +39,7 @@ def request(out=Path("nowhere"), seeds=8, env="pointmass-s", strategies=("iid",)
 
 @pytest.fixture(autouse=True)
 def four_cores(monkeypatch):
-    for module in (request_module, compare_module):
-        monkeypatch.setattr(module, "cores", lambda: 4)
+    monkeypatch.setattr(compare_module, "cores", lambda: 4)
     monkeypatch.setattr(compare_module, "has_gpu", lambda: False)
 
 
@@ -84,10 +83,44 @@ def workers(monkeypatch):
 
 @pytest.mark.parametrize(
     ("seeds", "width"),
-    [(1, 1), (5, 2), (7, 2), (8, 8), (9, 5), (16, 8), (17, 6), (20, 7), (24, 8), (100, 8)],
+    [(1, 1), (2, 2), (5, 5), (7, 7), (8, 8), (9, 5), (16, 8), (17, 6), (20, 7), (24, 8), (100, 8)],
 )
 def test_seeds_are_spread_evenly_over_the_batches_of_a_cpu(seeds, width):
     assert width_of(request(seeds=seeds), "cpu") == width
+
+
+@pytest.mark.parametrize("seeds", [2, 5, 8, 20])
+def test_the_width_does_not_depend_on_the_cores(seeds, trained, tmp_path, monkeypatch):
+    for count in (1, 2, 64):
+        monkeypatch.setattr(compare_module, "cores", lambda count=count: count)
+        monkeypatch.setattr("procurl.internals.hardware.cores", lambda count=count: count)
+        compare(request(tmp_path / str(count), seeds))
+    assert trained[0] == trained[1] == trained[2]
+
+
+def test_a_width_is_part_of_the_experiment(trained, tmp_path):
+    compare(request(tmp_path, 4, width=2))
+    compare(request(tmp_path, 4))
+    assert trained == [[(0, 2), (2, 2)]] * 2
+    with read_store(tmp_path) as store:
+        assert store.experiment.width == 2
+    with pytest.raises(ValueError, match="holds runs of width 2, got width 4: omit the width"):
+        compare(request(tmp_path, 4, width=4))
+    assert len(trained) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 0}, "width must be an integer of at least 1, got 0"),
+        ({"width": 2, "engine": "sb3"}, "width must be 1 for the engine sb3"),
+    ],
+)
+def test_a_width_that_cannot_be_is_refused(trained, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        compare(request(tmp_path / "out", **options))
+    assert not (tmp_path / "out").exists()
+    assert width_of(request(width=1, engine="sb3"), "cpu") == 1
 
 
 def test_a_gpu_trains_many_seeds_side_by_side():

@@ -77,6 +77,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--pool", metavar="FILE", help="training pool (default: the built-in pool)")
     add("--test-pool", metavar="FILE", help="second pool, played at every evaluation")
     add(
+        "--width",
+        type=integer,
+        metavar="N",
+        help="seeds of a strategy to train side by side, on which a run's numbers depend (default: "
+        "that of the directory; in a new one at most 8 on a CPU, 128 on a GPU)",
+    )
+    add(
         "--out",
         type=Path,
         metavar="DIR",
@@ -147,7 +154,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         seeds=parsed.seeds,
         out=out,
         training=TrainingOptions(
-            parsed.steps, parsed.n_envs, parsed.engine, parsed.ppo, parsed.pool
+            parsed.steps, parsed.n_envs, parsed.engine, parsed.ppo, parsed.pool, parsed.width
         ),
         evaluation=EvaluationOptions(parsed.eval_every, parsed.eval_episodes, parsed.test_pool),
         execution=ExecutionOptions(parsed.backend, parsed.ray_address, parsed.workers),

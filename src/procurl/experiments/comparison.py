@@ -31,6 +31,7 @@ def compare(request: ComparisonRequest) -> str:
     runs that are finished there are not trained again.
     """
     request.check()
+    _check_width(request)
     out, output = request.out, request.output
     with _make_backend(request) as backend:
         pool, test_pool = read_pools(request)
@@ -87,6 +88,20 @@ def render(out: Path, picture: Path, tasks: int = 4) -> None:
     chosen = np.linspace(0, len(contexts) - 1, min(tasks, len(contexts))).astype(int)
     path = model_path(out, batch, batch.first_seed)
     write_gif(picture, env, contexts[chosen], load_policy(f"{path}-best"))
+
+
+def _check_width(request: ComparisonRequest) -> None:
+    """Raise ValueError if the directory holds runs of another width than requested."""
+    wanted = request.training.width
+    if wanted is None or not (request.out / FILE).exists():
+        return
+    with read_store(request.out) as store:
+        width = store.experiment.width
+    if width != wanted:
+        raise ValueError(
+            f"{request.out} holds runs of width {width}, got width {wanted}: omit the width, or "
+            "choose another directory"
+        )
 
 
 def _make_backend(request: ComparisonRequest) -> Backend:

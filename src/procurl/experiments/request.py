@@ -16,7 +16,6 @@ from procurl.experiments.engines.registry import (
 )
 from procurl.experiments.presets import paper_ppo_settings, paper_strategy, preset
 from procurl.internals.checks import require_choice, require_whole
-from procurl.internals.hardware import cores
 from procurl.internals.settings import describe, flat_settings
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.experiment import Contender, Experiment
@@ -38,6 +37,8 @@ class TrainingOptions:
         engine: `jax`, `host` or `sb3`.
         ppo: settings that replace the paper's, each as `name=value`.
         pool: file of the training pool; None for the environment's own.
+        width: seeds of a strategy that are trained side by side; None for the width of the
+            directory, or a default that depends on the number of seeds and the kind of device.
     """
 
     steps: int | None = None
@@ -45,12 +46,14 @@ class TrainingOptions:
     engine: str = "jax"
     ppo: Sequence[str] = ()
     pool: str | None = None
+    width: int | None = None
 
     def check(self) -> None:
         """Raise ValueError on an unknown engine or a number out of range."""
         require_choice("engine", self.engine, ENGINES)
         require_whole("n_envs", self.n_envs, at_least=1)
         _require_positive("steps", self.steps)
+        _require_positive("width", self.width)
 
 
 @dataclass(frozen=True)
@@ -252,18 +255,27 @@ def _absolute(file: str | None) -> str | None:
 
 
 def width_of(request: ComparisonRequest, device: str) -> int:
-    """The number of seeds to train side by side.
+    """The number of seeds to train side by side in a new directory.
 
-    On a CPU, few seeds are spread over the cores. Many seeds fill as few batches as `CPU_WIDTH`
-    allows, all of about the same width.
+    It depends on the request and the kind of device only, never on the number of cores, because a
+    run's numbers depend on it. By default seeds fill as few batches as `CPU_WIDTH` or `GPU_WIDTH`
+    allows; on a CPU all batches have about the same width.
     """
-    if resolve_engine(request.training.engine, request.env, device) in ("host", "sb3"):
-        return 1  # these engines train one run after the other
-    seeds = request.seeds
+    width = request.training.width
+    engine = resolve_engine(request.training.engine, request.env, device)
+    if engine in ("host", "sb3"):
+        if width not in (None, 1):
+            raise ValueError(
+                f"width must be 1 for the engine {engine}, which trains one run at a time in each "
+                f"process, got {width}"
+            )
+        return 1
+    if width is not None:
+        return width
     if device == "gpu":
-        return min(seeds, GPU_WIDTH)
-    batches = cores() if seeds < CPU_WIDTH else math.ceil(seeds / CPU_WIDTH)
-    return math.ceil(seeds / batches)
+        return min(request.seeds, GPU_WIDTH)
+    batches = math.ceil(request.seeds / CPU_WIDTH)
+    return math.ceil(request.seeds / batches)
 
 
 def cost_of(env: str, contender: Contender, pool: TaskPool) -> float:
