@@ -205,7 +205,8 @@ def _log_scale(axis: Any) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axis.set_xscale("log")
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axis.get_xlim()
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,)))
     axis.xaxis.set_minor_formatter(NullFormatter())
 
 

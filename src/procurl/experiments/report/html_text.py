@@ -59,7 +59,7 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
     if math.isnan(chance.low):
         return text
     return (
-        f"{text} One of its runs beats a run of {_strong(other.label)} "
+        f"{text} Its runs beat those of {_strong(other.label)} "
         f"with probability {chance.value:.2f} (95% interval {chance.low:.2f} to {chance.high:.2f})."
     )
 
