@@ -15,6 +15,7 @@ import numpy as np
 from procurl.envs.karel.dynamics import Karel
 from procurl.envs.karel.generator import DIFFICULTIES, KarelDifficulty, generate_karel_tasks
 from procurl.experiments.presets import paper_strategy
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.learning.settings import paper_settings
 from procurl.ppo.runs import Runs
 from procurl.tasks.pool import TaskPool
@@ -41,8 +42,9 @@ def measure(difficulty: KarelDifficulty, strategy: str, runs: int, steps: int, n
         ppo=[paper_settings("basickarel")] * runs,
         seeds=list(range(runs)),
         n_envs=n_envs,
-        eval_every=125_000,
-        eval_tasks=np.sort(np.random.default_rng(0).permutation(24_000)[:2_400]),
+        evaluation=EvaluationPlan(
+            every=125_000, tasks=np.sort(np.random.default_rng(0).permutation(24_000)[:2_400])
+        ),
     )
     while batch.train_steps < steps:
         batch.advance()

@@ -24,6 +24,7 @@ from procurl.envs.registry import make_array_env
 from procurl.experiments.presets import paper_strategy, preset
 from procurl.internals.archive import read_archive, write_archive
 from procurl.ppo.checkpoints import checkpoint_of, restore
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.learning.settings import paper_settings
 from procurl.ppo.runs import Runs
 
@@ -52,9 +53,11 @@ def make_runs(given: argparse.Namespace, strategy: str) -> Runs:
         [paper_settings(given.env)] * given.runs,
         seeds=range(given.runs),
         n_envs=given.n_envs,
-        eval_every=given.eval_every or plan.eval_every,
-        eval_episodes=given.eval_episodes or plan.eval_episodes,
-        eval_stochastic=plan.eval_stochastic,
+        evaluation=EvaluationPlan(
+            every=given.eval_every or plan.eval_every,
+            episodes=given.eval_episodes or plan.eval_episodes,
+            stochastic=plan.eval_stochastic,
+        ),
     )
 
 

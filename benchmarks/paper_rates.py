@@ -47,9 +47,10 @@ def make_runs(env: str, strategy: str, **settings: Any) -> Any:
     from procurl.experiments.engines.registry import has_host_form
     from procurl.experiments.paper.sweeps import SWEEPS
     from procurl.experiments.presets import paper_ppo_settings, paper_strategy
+    from procurl.ppo.evaluation_plan import EvaluationPlan
     from procurl.ppo.runs import Runs
 
-    pool = make_pool(env)
+    pool, never = make_pool(env), EvaluationPlan(every=NEVER)
     taught = paper_strategy(env, strategy, **settings)
     (ppo,) = (paper_ppo_settings(env, sweep.ppo) for sweep in SWEEPS if sweep.env == env)
     if has_host_form(env):
@@ -58,7 +59,7 @@ def make_runs(env: str, strategy: str, **settings: Any) -> Any:
 
         second = GymVectorEnv(env, EVAL_WIDTH, pool)
         return HostRun(
-            GymVectorEnv(env, 1, pool), pool, taught, ppo, eval_env=second, eval_every=NEVER
+            GymVectorEnv(env, 1, pool), pool, taught, ppo, eval_env=second, evaluation=never
         )
     dynamics = make_array_env(env)
     return Runs(
@@ -67,7 +68,7 @@ def make_runs(env: str, strategy: str, **settings: Any) -> Any:
         strategies=[taught] * WIDTH,
         ppo=[ppo] * WIDTH,
         seeds=list(range(WIDTH)),
-        eval_every=NEVER,
+        evaluation=never,
     )
 
 

@@ -181,21 +181,20 @@ def parts(env: str) -> None:
     import jax.numpy as jnp
 
     from procurl.experiments.presets import paper_strategy, preset
-    from procurl.ppo.collect import collect
     from procurl.ppo.learning.settings import paper_settings
     from procurl.ppo.runs import ROLLOUT_WIDTH
 
     runs = make_runs(env, "procurl-val", 1)
-    student, teacher, strategy = runs.student, runs.teacher, paper_strategy(env, "procurl-val")
+    actor, student = runs.agent.actor, runs.agent.student
+    teacher, strategy = runs.teacher, paper_strategy(env, "procurl-val")
     settings, how = paper_settings(env), preset(env)
     contexts, key = jnp.asarray(runs.env.contexts_of(runs.pool)), jax.random.key(0)
-    observations = student.initial_observations(contexts)
+    observations = actor.initial_observations(contexts)
     training, teaching = jax.tree.map(lambda leaf: leaf[0], runs.state[:2])
     params = training.student.params
 
     def collected(params: Any, lanes: Any, cumulative: Any) -> Any:
-        how_far = (lanes, cumulative, key, settings.n_steps)
-        return collect(student.env, student.network, contexts, params, *how_far)
+        return actor.collect(contexts, params, lanes, cumulative, key, settings.n_steps)
 
     def learned(state: Any, rollout: Any, lanes: Any) -> Any:
         return student.learn(settings, state, rollout, lanes.observations, key)
@@ -205,7 +204,7 @@ def parts(env: str) -> None:
         return teacher.refresh(strategy, teaching, step, values, key, None)
 
     def evaluated(params: Any) -> Any:
-        return student.evaluate(params, contexts[: how.eval_tasks], key, ROLLOUT_WIDTH)
+        return actor.evaluate(params, contexts[: how.eval_tasks], key, ROLLOUT_WIDTH)
 
     print(f"\n{env}, 1 seed, an update of {settings.n_steps:,} steps\n")
     print("| part | ms | compiles in s |\n| --- | ---: | ---: |")

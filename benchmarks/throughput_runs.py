@@ -16,6 +16,7 @@ def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
     """Runs of the JAX engine with the paper's settings."""
     from procurl.envs import make_array_env, make_pool
     from procurl.experiments.presets import paper_strategy
+    from procurl.ppo.evaluation_plan import EvaluationPlan
     from procurl.ppo.learning.settings import paper_settings
     from procurl.ppo.runs import Runs
 
@@ -27,7 +28,7 @@ def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
         ppo=[paper_settings(env)] * seeds,
         seeds=list(range(seeds)),
         n_envs=n_envs,
-        eval_every=NEVER,
+        evaluation=EvaluationPlan(every=NEVER),
     )
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from procurl import make_strategy
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.picks import PickLog
 from tests.ppo.toy import CONTEXTS, make_runs
 
@@ -51,9 +52,9 @@ def test_what_is_put_back_comes_before_what_follows():
     assert as_lists(log.take()) == [[1, 2, 4]]
 
 
-@pytest.mark.parametrize("eval_every", [64, 128, 10**9])
-def test_the_same_is_played_however_often_it_is_evaluated(eval_every):
-    runs, often = make_runs(VAL, eval_every=eval_every), make_runs(VAL, eval_every=64)
+@pytest.mark.parametrize("every", [64, 128, 10**9])
+def test_the_same_is_played_however_often_it_is_evaluated(every):
+    runs, often = (make_runs(VAL, evaluation=EvaluationPlan(n)) for n in (every, 64))
     for _ in range(40):
         runs.advance()
         often.advance()
@@ -69,7 +70,8 @@ def test_the_same_is_played_however_often_it_is_evaluated(eval_every):
 
 
 def test_snapshots_show_what_the_evaluation_saw():
-    runs = make_runs(VAL, eval_tasks=np.array([0, 2, 3, 5]), snapshot_tasks=np.array([5, 2]))
+    plan = EvaluationPlan(every=128, tasks=[0, 2, 3, 5], snapshot_tasks=[5, 2])
+    runs = make_runs(VAL, evaluation=plan)
     runs.advance()
     whole = make_runs(VAL)
     whole.advance()
@@ -90,12 +92,13 @@ def test_a_strategy_without_an_estimate_shows_none():
 
 def test_snapshots_show_evaluated_tasks_alone():
     with pytest.raises(ValueError, match="tasks that are evaluated, got task 4"):
-        make_runs(VAL, eval_tasks=np.array([0, 1]), snapshot_tasks=np.array([4]))
+        make_runs(VAL, evaluation=EvaluationPlan(tasks=[0, 1], snapshot_tasks=[4]))
 
 
 def test_stochastic_evaluations_differ_from_deterministic_ones():
     """An untrained student that acts at random wins now and then where the likeliest may not."""
-    evaluations = make_runs(VAL, eval_episodes=50, eval_stochastic=True).evaluate(0)
+    plan = EvaluationPlan(episodes=50, stochastic=True)
+    evaluations = make_runs(VAL, evaluation=plan).evaluate(0)
     drawn = np.stack([evaluation.snapshot.returns for evaluation in evaluations])
     assert np.isin(np.round(drawn * 50, 4), np.arange(51)).all()
     shortest = drawn[:, 1]  # a corridor of one cell: one half of all episodes

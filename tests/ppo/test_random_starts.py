@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from procurl.envs.array_env import ArrayEnv
+from procurl.ppo.actor import Actor
 from procurl.ppo.collect import collect, enter, head_of
 from procurl.ppo.episodes import play_episodes
 from procurl.ppo.learning.networks import actor_critic, init_params
@@ -49,17 +50,16 @@ def test_a_start_is_not_random_unless_the_environment_says_so():
 
 
 def test_values_are_means_over_sampled_starts(params):
-    student = Student(ENV, NETWORK, 4, start_samples=200)
-    seen = student.initial_observations(POOL)
+    actor, student = Actor(ENV, NETWORK, 4, start_samples=200), Student(NETWORK)
+    seen = actor.initial_observations(POOL)
     assert seen.shape == (N, 200, 2 * LONGEST)
     further = np.asarray(seen[:, :, 1])
     assert np.all(np.abs(further.mean(axis=1) - 0.5) < 4.0 * 0.5 / np.sqrt(200))
     assert len({row.tobytes() for row in further}) == N  # every task has starts of its own
 
-    both = Student(StepCorridor(), NETWORK, 4)
     first = jnp.asarray([[cell, length] for length in LENGTHS for cell in (0, 1)], dtype=jnp.int32)
     observations = ENV.observe(CorridorState(first[:, 0], first[:, 1], first[:, 0]))
-    by_cell = np.asarray(both.values(params, observations)).reshape(N, 2)
+    by_cell = np.asarray(student.values(params, observations)).reshape(N, 2)
     share = further.mean(axis=1)
     expected = (1.0 - share) * by_cell[:, 0] + share * by_cell[:, 1]
     np.testing.assert_allclose(student.values(params, seen), expected, atol=1e-5)
@@ -99,12 +99,12 @@ def test_episodes_start_at_random_whatever_the_width():
 
 
 def test_evaluation_means_over_episodes_and_may_be_stochastic(params):
-    student = Student(ENV, NETWORK, 4)
-    evaluate = partial(student.evaluate, params, POOL, jax.random.key(3), 8)
+    actor = Actor(ENV, NETWORK, 4)
+    evaluate = partial(actor.evaluate, params, POOL, jax.random.key(3), 8)
     one = evaluate()
     assert one.shape == (N,)
     assert set(np.asarray(one).tolist()) <= {0.0, 1.0}
     drawn = np.asarray(evaluate(episodes=64, stochastic=True))
-    expected = student.roll_out(params, POOL, jax.random.key(3), 64, 8).returns.mean(axis=1)
+    expected = actor.roll_out(params, POOL, jax.random.key(3), 64, 8).returns.mean(axis=1)
     np.testing.assert_array_equal(drawn, expected)
     assert 0.0 < drawn[np.argmin(LENGTHS)] <= 1.0

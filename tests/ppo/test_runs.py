@@ -9,6 +9,7 @@ import pytest
 
 from procurl import TaskPool, make_strategy
 from procurl.ppo import programs
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.strategies import ProCuRL, strategy_names
 from tests.ppo.toy import (
     COIN,
@@ -16,6 +17,7 @@ from tests.ppo.toy import (
     EXPERT,
     LENGTHS,
     SMALL,
+    StepCorridor,
     after,
     kept,
     make_runs,
@@ -25,6 +27,7 @@ from tests.ppo.toy import (
 )
 
 N = len(CONTEXTS)
+FIRST_OBSERVATIONS = StepCorridor().observe(StepCorridor().initial(jnp.asarray(CONTEXTS)))
 VAL = make_strategy("procurl-val")
 ROLLOUTS = 4  # per task, in what follows
 STILL = replace(SMALL, learning_rate=1e-30)  # the policy stays as it was set
@@ -131,7 +134,7 @@ def test_every_strategy_trains(name):
 
 def test_strategies_share_the_students_programs():
     after(2, VAL)
-    students = (programs.begin_students, programs.train, programs.evaluate)
+    students = (programs.begin_agents, programs.train, programs.evaluate)
     sizes = [program._cache_size() for program in students]
     for name in ("iid", "plr", "space"):
         after(2, make_strategy(name))
@@ -191,7 +194,7 @@ def test_noise_differs_by_run_and_refresh_and_grows_with_epsilon():
         draws += np.asarray(state.noise).tolist()
         params = runs.state.training.student.params
         for run, strategy in enumerate(strategies):
-            values = runs.student.values(row(params, run), runs._observations)
+            values = runs.agent.student.values(row(params, run), FIRST_OBSERVATIONS)
             got = strategy.estimated_success(row(state, run))
             noise = strategy.epsilon * np.asarray(state.noise[run])
             np.testing.assert_allclose(got, np.clip(values + noise, 0.0, 1.0), atol=1e-5)
@@ -208,9 +211,7 @@ def test_the_refresh_sees_the_critic_after_the_update():
         new = runs.state.training.student.params
         for run in range(3):
             now, before = (
-                runs.student.values(
-                    row(params, run), runs.student.initial_observations(jnp.asarray(CONTEXTS))
-                )
+                runs.agent.student.values(row(params, run), FIRST_OBSERVATIONS)
                 for params in (new, old)
             )
             np.testing.assert_allclose(estimate[run], now, atol=1e-5)
@@ -372,7 +373,7 @@ def test_bad_settings_are_refused(settings, message):
 
 
 def test_students_learn_and_the_curriculum_moves_from_easy_to_hard(played):
-    runs = make_runs(VAL, eval_every=16 * SMALL.n_steps)
+    runs = make_runs(VAL, evaluation=EvaluationPlan(every=16 * SMALL.n_steps))
     at_first = [evaluation.performance for evaluation in runs.evaluate(0)]
     for _ in range(80):
         runs.advance()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from procurl import TaskPool, make_strategy
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from tests.ppo.toy import (
     CONTEXTS,
     EXPERT,
@@ -23,7 +24,7 @@ VAL = make_strategy("procurl-val")
 
 def test_evaluations_stand_for_multiples_of_the_interval():
     """Every 100 steps, with updates of 64: at the first update that reaches each."""
-    runs = after(8, VAL, eval_every=100)
+    runs = after(8, VAL, evaluation=EvaluationPlan(every=100))
     assert len(runs.evaluations) == 3
     for evaluations in runs.evaluations:
         got = [(evaluation.step, evaluation.train_steps) for evaluation in evaluations]
@@ -50,7 +51,8 @@ def test_best_weights_are_those_of_the_best_evaluation():
 
 def test_evaluation_on_some_tasks_and_on_a_test_pool():
     few = np.array([0, 1, 2])  # lengths 3, 1, 6
-    runs = make_runs(VAL, eval_tasks=few, test_pool=TaskPool([[6.0], [2.0], [4.0]]))
+    plan = EvaluationPlan(tasks=few, test_pool=TaskPool([[6.0], [2.0], [4.0]]))
+    runs = make_runs(VAL, evaluation=plan)
     knows_three = np.where(np.arange(LONGEST) == 3, -EXPERT, EXPERT)
     set_policies(runs, knows_three, EXPERT, -EXPERT)
     evaluations = runs.evaluate(0)
@@ -60,7 +62,8 @@ def test_evaluation_on_some_tasks_and_on_a_test_pool():
 
 def test_at_some_steps_the_whole_pool_counts():
     few = np.array([0, 1, 2])  # lengths 3, 1, 6
-    runs = make_runs(VAL, eval_tasks=few, snapshot_tasks=np.array([1, 2]), whole_at=[64])
+    plan = EvaluationPlan(every=128, tasks=few, snapshot_tasks=[1, 2], whole_at=[64])
+    runs = make_runs(VAL, evaluation=plan)
     knows_three = np.where(np.arange(LONGEST) == 3, -EXPERT, EXPERT)
     set_policies(runs, knows_three, EXPERT, -EXPERT)
     solved = np.mean([length <= 3 for length in LENGTHS])

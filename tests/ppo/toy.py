@@ -16,6 +16,7 @@ import numpy as np
 
 from procurl.envs.array_env import ArrayEnv, Transition
 from procurl.internals.arrays import Array, namespace
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.runs import Runs
 from procurl.strategies import Strategy
@@ -145,8 +146,8 @@ def make_runs(strategies: Strategy | list[Strategy], **others: Any) -> Runs:
     """Three runs in the corridor; whatever differs in numbers only shares the compiled programs."""
     if isinstance(strategies, Strategy):
         strategies = [strategies] * 3
-    given: dict[str, Any] = {"ppo": SMALL, "seeds": (0, 1, 2), "n_envs": 4, "eval_every": 128}
-    given |= others
+    given: dict[str, Any] = {"ppo": SMALL, "seeds": (0, 1, 2), "n_envs": 4}
+    given |= {"evaluation": EvaluationPlan(every=128)} | others
     if isinstance(given["ppo"], PPOSettings):
         given["ppo"] = [given["ppo"]] * len(strategies)
     return Runs(StepCorridor(), TaskPool(CONTEXTS), strategies, **given)

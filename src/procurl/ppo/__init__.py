@@ -2,8 +2,8 @@
 
 `Runs` trains a batch of runs whose environment is compiled with them. `HostRun` trains one run in
 any Gymnasium vector environment. Read from the bottom up: `learning` (PPO itself), `collect` and
-`episodes` (steps and whole episodes), `student` and `teacher` (one run as pure functions),
-`programs` (both compiled for a batch), `runs` and `host` (the loops around them). Importing this
+`episodes` (steps and whole episodes), `actor`, `student` and `teacher` (one run as pure functions),
+`programs` (these compiled for a batch), `runs` and `host` (the loops around them). Importing this
 package does not import JAX, so that every engine can use the settings.
 """
 
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from procurl.ppo.checkpoints import checkpoint_of, restore
+    from procurl.ppo.evaluation_plan import EvaluationPlan
     from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
     from procurl.ppo.host.run import HostRun
     from procurl.ppo.learning.settings import PPOSettings, paper_settings
     from procurl.ppo.runs import Runs
 
 __all__ = [
+    "EvaluationPlan",
     "HostRun",
     "PPOSettings",
     "Runs",
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "EvaluationPlan": "evaluation_plan",
     "HostRun": "host.run",
     "PPOSettings": "learning.settings",
     "Runs": "runs",

@@ -51,15 +51,3 @@ def snapshots(
         )
         for run in range(len(returns))
     ]
-
-
-def positions(tasks: NDArray[Any], eval_tasks: NDArray[Any]) -> NDArray[Any]:
-    """[m] where each of `tasks` [m] is in `eval_tasks`; ValueError if one is not."""
-    place = {int(task): at for at, task in enumerate(eval_tasks)}
-    missing = [int(task) for task in tasks if int(task) not in place]
-    if missing:
-        raise ValueError(
-            f"snapshot_tasks must be tasks that are evaluated, got task {missing[0]}, "
-            "which is not in eval_tasks"
-        )
-    return np.asarray([place[int(task)] for task in tasks], dtype=np.int64)

@@ -1,21 +1,26 @@
-"""The compiled programs: a student and its teacher, for a batch of runs side by side.
+"""The compiled programs: an agent and its teacher, for a batch of runs side by side.
 
-The first axis of every array is the run. The student's programs do not depend on the strategy, so
-all strategies share them; each strategy adds only a small program.
+The first axis of every array is the run. The agent's programs do not depend on the strategy, so all
+strategies share them; each strategy adds only a small program.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 
+from procurl.envs.array_env import ArrayEnv
 from procurl.internals.arrays import Array
+from procurl.ppo.actor import Actor
+from procurl.ppo.collect import Lanes, head_of
 from procurl.ppo.episodes import choose
+from procurl.ppo.learning.networks import actor_critic, init_params
 from procurl.ppo.learning.settings import PPOSettings
-from procurl.ppo.learning.update import Diagnostics
-from procurl.ppo.student import Played, Student, Training
+from procurl.ppo.learning.update import Diagnostics, StudentState, init_student
+from procurl.ppo.student import Played, Student
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.strategies.refreshing import is_due
 from procurl.strategies.strategy import Strategy
@@ -33,6 +38,81 @@ class Purpose(NamedTuple):
 
 
 PURPOSE = Purpose()
+
+
+class TrainingState(NamedTuple):
+    """The part of a run that training changes."""
+
+    student: StudentState
+    lanes: Lanes
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An actor that takes steps and a student that learns from them, with one network."""
+
+    actor: Actor
+    student: Student
+
+    @classmethod
+    def of(cls, env: ArrayEnv, settings: PPOSettings, n_envs: int) -> Self:
+        """The agent with the network that `settings` describe, in `n_envs` copies of `env`."""
+        network = actor_critic(settings, head_of(env))
+        return cls(Actor(env, network, n_envs), Student(network))
+
+    def begin(self, contexts: Array, cumulative: Array, key: Array) -> TrainingState:
+        """Fresh weights, and environments on tasks of the teacher's first distribution."""
+        weight_key, task_key = jax.random.split(key)
+        params = init_params(self.actor.network, weight_key, self.actor.observation_size)
+        lanes = self.actor.begin(contexts, cumulative, task_key, jax.random.fold_in(key, 2))
+        return TrainingState(init_student(params), lanes)
+
+    def train(
+        self,
+        ppo: PPOSettings,
+        contexts: Array,
+        training: TrainingState,
+        cumulative: Array,
+        key: Array,
+    ) -> tuple[TrainingState, Played, Diagnostics]:
+        """One update: `n_steps` steps on the teacher's tasks, then PPO's epochs over them."""
+        rollout_key, order_key = jax.random.split(key)
+        lanes, rollout = self.actor.collect(
+            contexts,
+            training.student.params,
+            training.lanes,
+            cumulative,
+            rollout_key,
+            ppo.n_steps // self.actor.n_envs,
+        )
+        student, played, diagnostics = self.student.learn(
+            ppo, training.student, rollout, lanes.observations, order_key
+        )
+        return TrainingState(student, lanes), played, diagnostics
+
+
+@dataclass(frozen=True)
+class Classroom:
+    """The static parts of the programs that depend on the strategy."""
+
+    agent: Agent
+    teacher: Teacher
+
+
+class PoolArrays(NamedTuple):
+    """The training pool as programs see it."""
+
+    contexts: Array  # [n, c]
+    observations: Array  # [n, o] initial ones, [n, k, o] if resets are random
+
+
+class Update(NamedTuple):
+    """What the teachers see of one update."""
+
+    step: Array  # []  training steps so far
+    params: Any  # [w, ...] weights after it
+    played: Played  # [w, T, b] its training steps
+    alive: Array  # [w] bool, runs that have not stopped
 
 
 @partial(jax.jit, static_argnames="purpose")
@@ -57,10 +137,11 @@ def _each_run(one: Callable[..., Any], *runs: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[None], one(*jax.tree.map(lambda leaf: leaf[0], runs)))
 
 
-@partial(jax.jit, static_argnames="student")
-def begin_students(student: Student, contexts: Array, cumulative: Array, keys: Array) -> Training:
+@partial(jax.jit, static_argnames="agent")
+def begin_agents(agent: Agent, contexts: Array, cumulative: Array, keys: Array) -> TrainingState:
+    """The first state of every run."""
     # One run after another: orthogonal initialization compiles far more slowly for many at once.
-    begun: Training = jax.lax.map(lambda run: student.begin(contexts, *run), (cumulative, keys))
+    begun: TrainingState = jax.lax.map(lambda run: agent.begin(contexts, *run), (cumulative, keys))
     return begun
 
 
@@ -71,40 +152,36 @@ def begin_teachers(teacher: Teacher, strategies: Strategy, runs: int) -> Teachin
     return begun
 
 
-@partial(jax.jit, static_argnames="student", donate_argnames="training")
+@partial(jax.jit, static_argnames="agent", donate_argnames="training")
 def train(
-    student: Student,
+    agent: Agent,
     ppo: PPOSettings,
     contexts: Array,
-    training: Training,
+    training: TrainingState,
     cumulative: Array,
     keys: Array,
     alive: Array,
-) -> tuple[Training, Played, Diagnostics, Array]:
+) -> tuple[TrainingState, Played, Diagnostics, Array]:
     """One update of every run that is alive; a run with a non-finite loss keeps its state."""
 
     def one(
-        ppo: PPOSettings, training: Training, cumulative: Array, key: Array
-    ) -> tuple[Training, Played, Diagnostics]:
-        return student.train(ppo, contexts, training, cumulative, key)
+        ppo: PPOSettings, training: TrainingState, cumulative: Array, key: Array
+    ) -> tuple[TrainingState, Played, Diagnostics]:
+        return agent.train(ppo, contexts, training, cumulative, key)
 
     after, played, diagnostics = _each_run(one, ppo, training, cumulative, keys)
     going = alive & jax.vmap(Diagnostics.finite)(diagnostics)
     return choose(going, after, training), played, diagnostics, going
 
 
-@partial(jax.jit, static_argnames=("student", "teacher", "refresh"), donate_argnames="teaching")
+@partial(jax.jit, static_argnames=("classroom", "refresh"), donate_argnames="teaching")
 def teach(
-    student: Student,
-    teacher: Teacher,
+    classroom: Classroom,
     strategies: Strategy,
-    observations: Array,
-    params: Any,
+    pool: PoolArrays,
     teaching: Teaching,
-    played: Played,
-    step: Array,
+    update: Update,
     keys: Array,
-    alive: Array,
     refresh: bool,
     due: Array | None = None,
 ) -> tuple[Teaching, Array]:
@@ -113,34 +190,32 @@ def teach(
     Args:
         due: [w] bool, the runs to refresh; None refreshes all.
     """
+    student, teacher = classroom.agent.student, classroom.teacher
 
     def one(
         strategy: Strategy, params: Any, teaching: Teaching, played: Played, key: Array
     ) -> tuple[Teaching, Teaching]:
-        values = student.values(params, observations)
+        values = student.values(params, pool.observations)
         if teacher.counts_episodes:
             teaching = teacher.count_episodes(strategy, teaching, played, values)
         if not refresh:
             return teaching, teaching
-        return teaching, teacher.refresh(strategy, teaching, step, values, key, None)
+        return teaching, teacher.refresh(strategy, teaching, update.step, values, key, None)
 
-    counted, after = _each_run(one, strategies, params, teaching, played, keys)
+    counted, after = _each_run(one, strategies, update.params, teaching, update.played, keys)
     if due is not None:
         after = choose(due, after, counted)
-    going = alive & after.sound
+    going = update.alive & after.sound
     return choose(going, after, teaching), going
 
 
-@partial(jax.jit, static_argnames=("student", "teacher", "width"), donate_argnames="teaching")
+@partial(jax.jit, static_argnames=("classroom", "width"), donate_argnames="teaching")
 def teach_by_rollouts(
-    student: Student,
-    teacher: Teacher,
+    classroom: Classroom,
     strategies: Strategy,
-    contexts: Array,
-    observations: Array,
-    params: Any,
+    pool: PoolArrays,
     teaching: Teaching,
-    step: Array,
+    update: Update,
     keys: Array,
     rows: Array,
     width: int,
@@ -149,25 +224,26 @@ def teach_by_rollouts(
 
     Only these are computed. A row may occur more than once.
     """
+    agent, teacher = classroom.agent, classroom.teacher
     plan = teacher.plan
     assert plan is not None
 
     def one(strategy: Strategy, params: Any, teaching: Teaching, key: Array) -> Teaching:
         rollout_key, noise_key = jax.random.split(key)
-        values = student.values(params, observations)
-        episodes = student.roll_out(params, contexts, rollout_key, plan.episodes, width)
-        return teacher.refresh(strategy, teaching, step, values, noise_key, episodes)
+        values = agent.student.values(params, pool.observations)
+        episodes = agent.actor.roll_out(params, pool.contexts, rollout_key, plan.episodes, width)
+        return teacher.refresh(strategy, teaching, update.step, values, noise_key, episodes)
 
-    mine = jax.tree.map(lambda leaf: leaf[rows], (strategies, params, teaching, keys))
+    mine = jax.tree.map(lambda leaf: leaf[rows], (strategies, update.params, teaching, keys))
     after: Teaching = jax.tree.map(
         lambda leaf, new: leaf.at[rows].set(new), teaching, _each_run(one, *mine)
     )
     return after
 
 
-@partial(jax.jit, static_argnames=("student", "width", "episodes", "stochastic"))
+@partial(jax.jit, static_argnames=("actor", "width", "episodes", "stochastic"))
 def evaluate(
-    student: Student,
+    actor: Actor,
     contexts: Array,
     params: Any,
     keys: Array,
@@ -178,7 +254,7 @@ def evaluate(
     """[w, n] mean return of `episodes` episodes on every task."""
 
     def one(params: Any, key: Array) -> Array:
-        return student.evaluate(params, contexts, key, width, episodes, stochastic)
+        return actor.evaluate(params, contexts, key, width, episodes, stochastic)
 
     returns: Array = _each_run(one, params, keys)
     return returns

@@ -14,14 +14,19 @@ from procurl.envs.array_env import ArrayEnv
 from procurl.internals.arrays import Array
 from procurl.internals.pytrees import register_settings
 from procurl.ppo import programs
-from procurl.ppo.collect import head_of
 from procurl.ppo.episodes import choose
-from procurl.ppo.evaluations import positions, snapshots, teacher_scalars
-from procurl.ppo.learning.networks import actor_critic
+from procurl.ppo.evaluation_plan import EvaluationPlan, positions
+from procurl.ppo.evaluations import snapshots, teacher_scalars
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.picks import Ids, PickLog
-from procurl.ppo.programs import PURPOSE
-from procurl.ppo.student import Student, Training
+from procurl.ppo.programs import (
+    PURPOSE,
+    Agent,
+    Classroom,
+    PoolArrays,
+    TrainingState,
+    Update,
+)
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.records.evaluation import Evaluation
 from procurl.strategies.refreshing import is_always_due, is_due_together
@@ -36,7 +41,7 @@ MAX_LOGGED_UPDATES = 32  # kept on the device before picks are fetched
 class RunsState(NamedTuple):
     """Everything that changes during training, and therefore belongs in a checkpoint."""
 
-    training: Training
+    training: TrainingState
     teaching: Teaching
     alive: Array  # [w] bool
     stopped_at: Array  # [w] int32, training steps at which a run stopped; −1 while it continues
@@ -55,13 +60,7 @@ class Runs:
         ppo: one per run, likewise.
         seeds: one per run.
         n_envs: environments per run, which share `n_steps`.
-        eval_every: training steps between evaluations.
-        eval_tasks: positions of the tasks that evaluations play; None plays all.
-        eval_episodes: episodes per task.
-        eval_stochastic: whether evaluations sample actions instead of acting deterministically.
-        whole_at: steps at which evaluations play all tasks regardless of `eval_tasks`.
-        snapshot_tasks: positions of the tasks that snapshots show, of `eval_tasks`; None shows all.
-        test_pool: a second pool to evaluate on, if any.
+        evaluation: when and how runs are evaluated.
     """
 
     env: ArrayEnv
@@ -70,13 +69,7 @@ class Runs:
     ppo: Sequence[PPOSettings]
     seeds: Sequence[int]
     n_envs: int = 1
-    eval_every: int = 25_000
-    eval_tasks: NDArray[Any] | None = None
-    eval_episodes: int = 1
-    eval_stochastic: bool = False
-    whole_at: Sequence[int] = ()
-    snapshot_tasks: NDArray[Any] | None = None
-    test_pool: TaskPool | None = None
+    evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
     evaluations: list[list[Evaluation]] = field(init=False)  # [w] by step
     updates: int = 0
     seconds: float = 0.0
@@ -90,37 +83,40 @@ class Runs:
         for strategy, ppo in zip(self.strategies, self.ppo, strict=True):
             strategy.check()
             ppo.check()
+        self.evaluation.check()
         self.strategies = _bound(self.strategies, self.pool)
         first = self.strategies[0]
         register_settings(first)
-        self.student = Student(self.env, actor_critic(settings, head_of(self.env)), self.n_envs)
+        self.agent = Agent.of(self.env, settings, self.n_envs)
         self.teacher = Teacher.of(first, len(self.pool), self.n_envs)
+        self._classroom = Classroom(self.agent, self.teacher)
         self._always_due = is_always_due(first)
         self._due_together = is_due_together(first)
         self._strategies = _stacked("strategies", self.strategies)
         self._ppo = _stacked("ppo", self.ppo)
         self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
         contexts = self.env.contexts_of(self.pool)
-        self._contexts = jnp.asarray(contexts)
+        self._pool = PoolArrays(
+            jnp.asarray(contexts),
+            jax.jit(self.agent.actor.initial_observations)(jnp.asarray(contexts)),
+        )
         self._test_contexts = None
-        if self.test_pool is not None:
-            self._test_contexts = jnp.asarray(self.env.contexts_of(self.test_pool))
-        n = len(self.pool)
-        evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
-        self._eval_contexts = jnp.asarray(contexts[evaluated])
-        shown = evaluated if self.snapshot_tasks is None else np.asarray(self.snapshot_tasks)
-        self._snapshot_tasks, self._snapshot_at = shown, positions(shown, evaluated)
-        kept = min(-(-self.eval_every // settings.n_steps), MAX_LOGGED_UPDATES)
+        if (test_pool := self.evaluation.test_pool) is not None:
+            self._test_contexts = jnp.asarray(self.env.contexts_of(test_pool))
+        played, shown = self.evaluation.tasks_of(self.pool)
+        self._eval_contexts = jnp.asarray(contexts[played])
+        self._snapshot_tasks, self._snapshot_at = shown, positions(shown, played)
+        kept = min(-(-self.evaluation.every // settings.n_steps), MAX_LOGGED_UPDATES)
         self.evaluations = [[] for _ in self.seeds]
         self.picks = PickLog(len(self.seeds), settings.n_steps, kept)
-        self._observations = jax.jit(self.student.initial_observations)(self._contexts)
         self.state = self._begin()
 
     def _begin(self) -> RunsState:
         keys = programs.run_keys(self._seeds, PURPOSE.begin, 0)
         w = len(self.seeds)
         teaching = programs.begin_teachers(self.teacher, self._strategies, w)
-        training = programs.begin_students(self.student, self._contexts, teaching.cumulative, keys)
+        contexts, cumulative = self._pool.contexts, teaching.cumulative
+        training = programs.begin_agents(self.agent, contexts, cumulative, keys)
         return RunsState(
             training,
             teaching,
@@ -142,9 +138,9 @@ class Runs:
         state = self.state
         keys = programs.run_keys(self._seeds, PURPOSE.train, self.updates)
         training, played, _, alive = programs.train(
-            self.student,
+            self.agent,
             self._ppo,
-            self._contexts,
+            self._pool.contexts,
             state.training,
             state.teaching.cumulative,
             keys,
@@ -152,38 +148,34 @@ class Runs:
         )
         self.updates += 1
         self.picks.note(played.dones, played.tasks, state.alive)
-        teaching, alive = self._teach(training, state.teaching, played, alive)
+        step = jnp.asarray(self.train_steps, dtype=jnp.int32)
+        update = Update(step, training.student.params, played, alive)
+        teaching, alive = self._teach(state.teaching, update)
         stopped = state.alive & ~alive
         stopped_at = jnp.where(stopped, self.train_steps, state.stopped_at)
         self.state = state._replace(
             training=training, teaching=teaching, alive=alive, stopped_at=stopped_at
         )
-        evaluate = before // self.eval_every < self.train_steps // self.eval_every
-        if evaluate:
+        due = self.evaluation.due_step(before, self.train_steps)
+        if due is not None:
             jax.block_until_ready(self.state)  # type: ignore[no-untyped-call]
         self.seconds += time.perf_counter() - start
-        if evaluate:
-            self.evaluate(self.train_steps // self.eval_every * self.eval_every)
+        if due is not None:
+            self.evaluate(due)
 
-    def _teach(
-        self, training: Training, teaching: Teaching, played: Any, alive: Array
-    ) -> tuple[Teaching, Array]:
-        step = jnp.asarray(self.train_steps, dtype=jnp.int32)
-        params = training.student.params
-        due = self._due(teaching, step)
+    def _teach(self, teaching: Teaching, update: Update) -> tuple[Teaching, Array]:
+        """The teachers after an update, and which runs are still alive."""
+        alive = update.alive
+        due = self._due(teaching, update.step)
         by_critic = due.any() and self.teacher.plan is None
         if self.teacher.counts_episodes or by_critic:
             teaching, alive = programs.teach(
-                self.student,
-                self.teacher,
+                self._classroom,
                 self._strategies,
-                self._observations,
-                params,
+                self._pool,
                 teaching,
-                played,
-                step,
+                update,
                 programs.run_keys(self._seeds, PURPOSE.teach, self.updates),
-                alive,
                 bool(by_critic),
                 jnp.asarray(due) if by_critic and not due.all() else None,
             )
@@ -191,14 +183,11 @@ class Runs:
             keys = programs.run_keys(self._seeds, PURPOSE.roll_out, self.updates)
             for rows in self._refresh_groups(np.flatnonzero(due & np.asarray(alive))):
                 teaching = programs.teach_by_rollouts(
-                    self.student,
-                    self.teacher,
+                    self._classroom,
                     self._strategies,
-                    self._contexts,
-                    self._observations,
-                    params,
+                    self._pool,
                     teaching,
-                    step,
+                    update,
                     keys,
                     rows,
                     ROLLOUT_WIDTH,
@@ -237,8 +226,8 @@ class Runs:
             [w] one evaluation per run, also added to `evaluations`.
         """
         params = self.state.training.student.params
-        whole = step in self.whole_at
-        contexts = self._contexts if whole else self._eval_contexts
+        whole = step in self.evaluation.whole_at
+        contexts = self._pool.contexts if whole else self._eval_contexts
         returns = self._returns(contexts, PURPOSE.evaluate)
         performance = jnp.mean(returns, axis=1)
         better = self.state.alive & (performance > self.state.best)
@@ -292,13 +281,13 @@ class Runs:
         keys = programs.run_keys(self._seeds, purpose, self.updates)
         params = self.state.training.student.params
         return programs.evaluate(
-            self.student,
+            self.agent.actor,
             contexts,
             params,
             keys,
             ROLLOUT_WIDTH,
-            self.eval_episodes,
-            self.eval_stochastic,
+            self.evaluation.episodes,
+            self.evaluation.stochastic,
         )
 
 

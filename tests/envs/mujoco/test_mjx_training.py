@@ -11,6 +11,7 @@ from procurl import TaskPool, make_strategy
 from procurl.envs.ant_goal.mjx import MjxAntGoal
 from procurl.envs.ball_catching.mjx import MjxBallCatching
 from procurl.ppo.checkpoints import checkpoint_of, restore
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.runs import Runs
 from tests.ppo.toy import same
@@ -22,7 +23,8 @@ VAL = make_strategy("procurl-val", v_min=0.0, v_max=60.0)
 def tiny_runs(env, eval_every):
     """One run in four environments, evaluated on two tasks."""
     pool = TaskPool(env.contexts_of(env.default_pool())[:2])
-    return Runs(env, pool, [VAL], [TINY], seeds=[0], n_envs=4, eval_every=eval_every)
+    plan = EvaluationPlan(every=eval_every)
+    return Runs(env, pool, [VAL], [TINY], seeds=[0], n_envs=4, evaluation=plan)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from procurl import make_strategy
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
 from tests.ppo.host.host_runs import after, host_run, native, task_env, vector_of
 from tests.ppo.toy import PushCorridor, same
@@ -14,7 +15,9 @@ SLIPPERY = PushCorridor(slip=1.0)
 
 def slippery_run(strategy):
     env, eval_env = native(env=SLIPPERY), native(5, SLIPPERY)
-    return host_run(env, make_strategy(strategy), eval_env=eval_env, eval_every=96)
+    return host_run(
+        env, make_strategy(strategy), eval_env=eval_env, evaluation=EvaluationPlan(every=96)
+    )
 
 
 def everything(run):

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.envs.adapters.gym_env import GymEnv
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from tests.ppo.host.host_runs import (
     IID,
     LINEAR,
@@ -154,8 +155,12 @@ def test_what_needs_an_environment_of_its_own_says_so():
         ({"env": native(5)}, ValueError, "must divide the 64 steps of an update, got 5"),
         ({"seed": -1}, ValueError, "seed must be"),
         ({"reset_samples": 0}, ValueError, "reset_samples must be"),
-        ({"eval_every": 0}, ValueError, "eval_every must be"),
-        ({"eval_tasks": [6]}, ValueError, "eval_tasks must be ids from 0 to 5"),
+        ({"evaluation": EvaluationPlan(every=0)}, ValueError, "evaluation.every must be"),
+        (
+            {"evaluation": EvaluationPlan(tasks=[6])},
+            ValueError,
+            "evaluation.tasks must be ids from 0 to 5",
+        ),
         ({"strategy": 3}, TypeError, "strategy must be a Strategy, .* or a name"),
         ({"strategy": replace(VAL, beta=-1.0)}, ValueError, "beta must be"),
         ({"ppo": replace(SMALL, batch_size=7)}, ValueError, "batch_size must divide"),

@@ -17,11 +17,11 @@ from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.envs import make_array_env
 from procurl.envs.adapters.vector_env import GymVectorEnv
 from procurl.ppo.collect import collect, enter, head_of
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.host import run as host
 from procurl.ppo.host.run import HostRun
 from procurl.ppo.learning.networks import actor_critic, forward
-from procurl.ppo.programs import PURPOSE
-from procurl.ppo.student import Student
+from procurl.ppo.programs import PURPOSE, Agent
 from tests.ppo.host.host_runs import (
     IID,
     LINEAR,
@@ -108,9 +108,9 @@ def test_equals_the_compiled_engine_where_both_are_given_the_same_chance(env, ta
 
 def test_weights_begin_as_in_the_compiled_engine():
     run = host_run(seed=5)
-    student = Student(StepCorridor(), run.network, 4)
+    agent = Agent.of(StepCorridor(), SMALL, 4)
     even = jnp.arange(1.0, len(CONTEXTS) + 1.0)
-    begun = jax.jit(student.begin)(jnp.asarray(CONTEXTS), even, run._key(PURPOSE.begin))
+    begun = jax.jit(agent.begin)(jnp.asarray(CONTEXTS), even, run._key(PURPOSE.begin))
     jax.tree.map(partial(np.testing.assert_allclose, atol=1e-6), run.params, begun.student.params)
 
 
@@ -224,7 +224,7 @@ def test_it_does_not_matter_who_steps():
     runs = []
     for make in kinds.values():
         env, eval_env = make(2), native(3)
-        run = after(3, host_run(env, eval_env=eval_env, eval_every=64))
+        run = after(3, host_run(env, eval_env=eval_env, evaluation=EvaluationPlan(every=64)))
         env.close()
         runs.append((run.params, [e._replace(seconds=0.0) for e in run.evaluations]))
     for params, evaluations in runs[1:]:
@@ -241,7 +241,7 @@ def test_learns_an_environment_of_ones_own_from_easy_tasks_to_hard_ones(kind):
         make_strategy("procurl-val", beta=20),
         replace(SMALL, learning_rate=0.03),
         eval_env=vector_of(make, 3),
-        eval_every=640,
+        evaluation=EvaluationPlan(every=640),
     )
     run.evaluate(0)
     lengths = []  # of the corridors played in each update
@@ -281,7 +281,7 @@ def test_evaluation_plays_every_task_once_with_the_likeliest_action():
         assert evaluation.performance == np.mean(LENGTHS <= 3)
         assert (evaluation.step, evaluation.train_steps, evaluation.env_steps) == (17, 0, 0)
         assert evaluation.test_performance is None
-    run = host_run(eval_env=native(2), eval_tasks=[LONGEST_TASK, 1])
+    run = host_run(eval_env=native(2), evaluation=EvaluationPlan(tasks=[LONGEST_TASK, 1]))
     set_params(run, biased(run.params, errs))
     assert run.evaluate(0).performance == 0.5
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from procurl import make_strategy
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.host import programs as host_programs
 from procurl.ppo.host import run as host
 from tests.ppo.host.host_runs import (
@@ -94,21 +95,26 @@ def test_the_teacher_counts_the_episodes_that_ended(name):
 def test_neither_evaluations_nor_rollouts_touch_the_training_episodes():
     env = PushCorridor(slip=1.0)  # with chance of its own
     quiet = after(3, host_run(native(env=env), IID))
-    watched = host_run(native(env=env), IID, eval_env=native(5, env), eval_every=1)
+    watched = host_run(
+        native(env=env), IID, eval_env=native(5, env), evaluation=EvaluationPlan(every=1)
+    )
     after(3, watched)
     assert len(watched.evaluations) == 3
     assert same(watched.params, quiet.params)
     np.testing.assert_array_equal(watched.lanes.observations, quiet.lanes.observations)
     # With and without eval_env the pool is looked at elsewhere, but training is the same.
     alone = after(2, host_run(native(env=env)))
-    evaluated = after(2, host_run(native(env=env), eval_env=native(5, env), eval_every=1000))
+    plan = EvaluationPlan(every=1000)
+    evaluated = after(2, host_run(native(env=env), eval_env=native(5, env), evaluation=plan))
     assert same(alone.params, evaluated.params)
 
 
 def test_seeds_decide_everything():
     def records(seed):
         env = PushCorridor(slip=1.0)
-        run = host_run(native(env=env), seed=seed, eval_env=native(5, env), eval_every=64)
+        run = host_run(
+            native(env=env), seed=seed, eval_env=native(5, env), evaluation=EvaluationPlan(every=64)
+        )
         after(2, run)
         return run.params, [e._replace(seconds=0.0) for e in run.evaluations]
 

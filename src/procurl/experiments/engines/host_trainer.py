@@ -13,9 +13,9 @@ from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.models import ModelWeights, RunModels
 from procurl.experiments.engines.sequential import SequentialTrainer
 from procurl.experiments.engines.setup import RunSetup, setup_of
+from procurl.ppo.actor import START_SAMPLES
 from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
 from procurl.ppo.host.run import HostRun, NotFiniteError
-from procurl.ppo.student import START_SAMPLES
 from procurl.records.evaluation import Evaluation
 from procurl.tasks.pool import TaskPool
 
@@ -30,7 +30,7 @@ class SequentialHostRun:
         self.strategy = run.strategy
         self.ppo = run.ppo
         self.seed = run.seed
-        self.eval_every = run.eval_every
+        self.eval_every = run.evaluation.every
 
     @property
     def train_steps(self) -> int:
@@ -91,12 +91,7 @@ def _make_run(job: Job, setup: RunSetup, seed: int) -> HostRun:
         setup.ppo,
         seed,
         eval_env=env(EVAL_WIDTH, job.pool),
-        eval_every=setup.preset.eval_every,
-        eval_tasks=setup.eval_tasks,
-        eval_episodes=setup.preset.eval_episodes,
-        eval_stochastic=setup.preset.eval_stochastic,
-        snapshot_tasks=setup.snapshot_tasks,
         test_env=None if job.test_pool is None else env(EVAL_WIDTH, job.test_pool),
-        test_pool=job.test_pool,
+        evaluation=setup.evaluation,
         reset_samples=START_SAMPLES,
     )

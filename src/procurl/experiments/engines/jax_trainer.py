@@ -32,7 +32,7 @@ class JaxTrainer:
             "strategy": describe(runs.strategies[0]),
             "ppo": describe(runs.ppo[0]),
             "seeds": list(runs.seeds),
-            "eval_every": runs.eval_every,
+            "eval_every": runs.evaluation.every,
             "device": jax.default_backend(),
         }
 
@@ -92,12 +92,6 @@ def make_jax_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
         ppo=[setup.ppo] * batch.width,
         seeds=list(batch.seeds),
         n_envs=job.experiment.n_envs,
-        eval_every=setup.preset.eval_every,
-        eval_tasks=setup.eval_tasks,
-        eval_episodes=setup.preset.eval_episodes,
-        eval_stochastic=setup.preset.eval_stochastic,
-        whole_at=setup.preset.whole_at,
-        snapshot_tasks=setup.snapshot_tasks,
-        test_pool=job.test_pool,
+        evaluation=setup.evaluation,
     )
     return JaxTrainer(runs, job.experiment.env)

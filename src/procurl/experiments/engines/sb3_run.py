@@ -48,12 +48,12 @@ class SB3Run:
         self.strategy = setup.strategy
         self.ppo = setup.ppo
         self.seed = seed
-        self.eval_every = setup.preset.eval_every
+        self.eval_every = setup.evaluation.every
         self.evaluations: list[Evaluation] = []
         self.seconds = 0.0
         self.stopped_at: int | None = None
         self.best = -np.inf
-        self._setup = setup
+        self._evaluation = setup.evaluation
         self._steps = 0  # of training; a run that was stopped goes on counting
         self._workers = _for_evaluations(env, pool)
         self._test = None if job.test_pool is None else _for_evaluations(env, job.test_pool)
@@ -87,9 +87,8 @@ class SB3Run:
             start = time.perf_counter()
             self._learn()
             self.seconds += time.perf_counter() - start
-        reached = self._steps // self.eval_every
-        if before // self.eval_every < reached:
-            self.evaluate(reached * self.eval_every)
+        if (due := self._evaluation.due_step(before, self._steps)) is not None:
+            self.evaluate(due)
 
     def _learn(self) -> None:
         """Train for one update; if weights are no longer finite, stop and restore the last ones."""
@@ -109,7 +108,7 @@ class SB3Run:
     def evaluate(self, step: int) -> Evaluation:
         """Play the evaluation's episodes, and keep the best weights so far."""
         restore_random_state(self._random)
-        found = self._played(self._workers, self._setup.eval_tasks, step)
+        found = self._played(self._workers, self._evaluation.tasks, step)
         test = None if self._test is None else self._played(self._test, None, step)
         self._random = random_state()
         evaluation = evaluation_of(self.callback, found, step, self.seconds, test)
@@ -123,8 +122,8 @@ class SB3Run:
         return evaluate(
             self.model,
             workers,
-            episodes=self._setup.preset.eval_episodes,
-            deterministic=not self._setup.preset.eval_stochastic,
+            episodes=self._evaluation.episodes,
+            deterministic=not self._evaluation.stochastic,
             tasks=tasks,
             seed=seed_of(self.seed, step),
         )

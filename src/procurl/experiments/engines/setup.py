@@ -2,11 +2,9 @@
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from procurl.experiments.batches import Job, RunBatch
-from procurl.experiments.presets import Preset, paper_strategy, ppo_of, preset_of
+from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.evaluation import evaluation_tasks, snapshot_tasks
 from procurl.strategies.strategy import Strategy
@@ -17,20 +15,24 @@ class RunSetup(NamedTuple):
 
     strategy: Strategy
     ppo: PPOSettings
-    preset: Preset  # when and how runs are evaluated
-    eval_tasks: NDArray[np.int64]  # [m] ids of the tasks that evaluations play
-    snapshot_tasks: NDArray[np.int64]  # [k] those of them that snapshots show
+    evaluation: EvaluationPlan
 
 
 def setup_of(job: Job, batch: RunBatch) -> RunSetup:
     """The setup of the runs of a batch."""
     experiment, contender = job.experiment, batch.contender
     preset = preset_of(experiment)
-    eval_tasks = evaluation_tasks(len(job.pool), preset.eval_tasks)
+    tasks = evaluation_tasks(len(job.pool), preset.eval_tasks)
     return RunSetup(
         paper_strategy(experiment.env, contender.strategy, **contender.settings()),
         ppo_of(experiment),
-        preset,
-        eval_tasks,
-        snapshot_tasks(eval_tasks),
+        EvaluationPlan(
+            every=preset.eval_every,
+            tasks=tasks,
+            episodes=preset.eval_episodes,
+            stochastic=preset.eval_stochastic,
+            whole_at=preset.whole_at,
+            snapshot_tasks=snapshot_tasks(tasks),
+            test_pool=job.test_pool,
+        ),
     )

@@ -1,9 +1,8 @@
 """A run whose environment is stepped in Gymnasium; everything else is compiled."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,6 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from procurl.envs.array_env import ArrayEnv
 from procurl.internals.arrays import Array
 from procurl.internals.checks import require_whole
 from procurl.internals.pytrees import register_settings
@@ -19,7 +17,8 @@ from procurl.policy import Policy, make_policy
 from procurl.ppo import programs
 from procurl.ppo.collect import Rollout
 from procurl.ppo.episodes import Episodes
-from procurl.ppo.evaluations import positions, snapshots, teacher_scalars
+from procurl.ppo.evaluation_plan import EvaluationPlan, positions
+from procurl.ppo.evaluations import snapshots, teacher_scalars
 from procurl.ppo.host.env import HostEnv, Ids, second_env
 from procurl.ppo.host.programs import (
     CutShort,
@@ -84,13 +83,8 @@ class HostRun:
         seed: of all random numbers, including those of the environments.
         eval_env: an environment for evaluations and rollouts, with any number of
             sub-environments; None trains without either.
-        eval_every: training steps between evaluations, if there is an `eval_env`.
-        eval_tasks: ids of the tasks that evaluations play; None plays all.
-        eval_episodes: episodes per task.
-        eval_stochastic: whether evaluations sample actions instead of acting deterministically.
-        snapshot_tasks: ids of the tasks that snapshots show, of `eval_tasks`; None shows all.
-        test_env: an environment for evaluations on `test_pool`; None skips them.
-        test_pool: the tasks of `test_env`.
+        test_env: an environment for evaluations on `evaluation.test_pool`; None skips them.
+        evaluation: when and how the run is evaluated, if there is an `eval_env`.
         reset_samples: number of initial observations per task over which the critic's value is
             averaged, for random resets.
     """
@@ -101,13 +95,8 @@ class HostRun:
     ppo: PPOSettings
     seed: int = 0
     eval_env: VectorEnv[Any, Any, Any] | None = None
-    eval_every: int = 25_000
-    eval_tasks: Sequence[int] | Ids | None = None
-    eval_episodes: int = 1
-    eval_stochastic: bool = False
-    snapshot_tasks: Sequence[int] | Ids | None = None
     test_env: VectorEnv[Any, Any, Any] | None = None
-    test_pool: TaskPool | None = None
+    evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
     reset_samples: int = 1
     evaluations: list[Evaluation] = field(default_factory=list)
     updates: int = 0
@@ -118,7 +107,7 @@ class HostRun:
         self._check()
         self._host = HostEnv(self.env, self.pool)
         self._eval_host = second_env(self.env, "eval_env", self.eval_env, self.pool)
-        self._test_host = second_env(self.env, "test_env", self.test_env, self.test_pool)
+        self._test_host = second_env(self.env, "test_env", self.test_env, self.evaluation.test_pool)
         self.n_envs = self._host.n_envs
         if self.ppo.n_steps % self.n_envs:
             raise ValueError(
@@ -128,8 +117,7 @@ class HostRun:
         self.strategy = self.strategy.bind(self.pool)
         register_settings(self.strategy)
         self.network = actor_critic(self.ppo, self._host.head)
-        # It is stepped on the host, so nothing is asked of the student that needs an environment.
-        self.student = Student(cast(ArrayEnv, None), self.network, self.n_envs)
+        self.student = Student(self.network)
         self.teacher = Teacher.of(self.strategy, len(self.pool), self.n_envs)
         if self.teacher.plan is not None and self._eval_host is None:
             raise ValueError(
@@ -146,15 +134,9 @@ class HostRun:
         self.strategy = as_strategy(self.strategy)
         self.ppo.check()
         require_whole("seed", self.seed, at_least=0)
-        require_whole("eval_every", self.eval_every, at_least=1)
-        require_whole("eval_episodes", self.eval_episodes, at_least=1)
         require_whole("reset_samples", self.reset_samples, at_least=1)
-        n = len(self.pool)
-        self._evaluated = np.arange(n) if self.eval_tasks is None else np.asarray(self.eval_tasks)
-        if not np.isin(self._evaluated, np.arange(n)).all():
-            raise ValueError(f"eval_tasks must be ids from 0 to {n - 1}, got {self.eval_tasks}")
-        shown = self._evaluated if self.snapshot_tasks is None else self.snapshot_tasks
-        self._snapshot_tasks = np.asarray(shown, dtype=np.int64)
+        self.evaluation.check()
+        self._evaluated, self._snapshot_tasks = self.evaluation.tasks_of(self.pool)
         self._snapshot_at = positions(self._snapshot_tasks, self._evaluated)
 
     def _begin(self) -> None:
@@ -171,7 +153,7 @@ class HostRun:
             self._pool_observations = jnp.asarray(seen)
         self._host.push(self._draw_tasks(task_key, 1))
         self.lanes = HostLanes(*self._host.reset(seed), np.zeros(self.n_envs))
-        kept = min(-(-self.eval_every // self.ppo.n_steps), MAX_LOGGED_UPDATES)
+        kept = min(-(-self.evaluation.every // self.ppo.n_steps), MAX_LOGGED_UPDATES)
         self.picks = PickLog(1, self.ppo.n_steps, kept)
 
     @property
@@ -237,9 +219,9 @@ class HostRun:
 
     def _evaluate_if_due(self, before: int) -> None:
         """Evaluate if a multiple of the interval was passed since step `before`."""
-        reached = self.train_steps // self.eval_every
-        if self._eval_host is not None and before // self.eval_every < reached:
-            self.evaluate(reached * self.eval_every)
+        due = self.evaluation.due_step(before, self.train_steps)
+        if self._eval_host is not None and due is not None:
+            self.evaluate(due)
 
     def evaluate(self, step: int) -> Evaluation:
         """Evaluate the policy and keep the best weights so far.
@@ -291,14 +273,14 @@ class HostRun:
 
     def _returns(self, host: HostEnv, tasks: Ids, purpose: int) -> NDArray[np.float64]:
         """[m] mean return on each of `tasks` [m]."""
-        key = self._key(purpose)
-        if self.eval_stochastic:
+        key, episodes = self._key(purpose), self.evaluation.episodes
+        if self.evaluation.stochastic:
             noise = endless_noise(self.network, jax.random.fold_in(key, 1), host.n_envs)
             act = stochastic(self.network, self.params, noise)
         else:
             act = deterministic(self.network, self.params)
-        played = host.play(np.repeat(tasks, self.eval_episodes), act, env_seed(key))
-        returns = played.returns.reshape(len(tasks), self.eval_episodes)
+        played = host.play(np.repeat(tasks, episodes), act, env_seed(key))
+        returns = played.returns.reshape(len(tasks), episodes)
         return np.asarray(returns.mean(axis=1))
 
     def _collect(self, key: Array) -> tuple[Rollout, CutShort]:

@@ -1,4 +1,4 @@
-"""The student of one run: what it plays, learns from and thinks of tasks."""
+"""The agent of one run: how its actor plays, how its student learns and values tasks."""
 
 from dataclasses import replace
 from functools import partial
@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from procurl.ppo import programs
-from procurl.ppo.collect import collect, head_of
-from procurl.ppo.learning.networks import actor_critic
 from procurl.ppo.learning.update import Diagnostics
-from procurl.ppo.student import Played, Student, Training
+from procurl.ppo.programs import Agent, TrainingState
+from procurl.ppo.student import Played
 from tests.ppo.toy import (
     COIN,
     CONTEXTS,
@@ -34,30 +33,30 @@ PPO = replace(SMALL, gamma=0.9, gae_lambda=0.8)
 UPDATE_KEYS = jax.random.split(jax.random.key(1), 3)
 
 
-def student_in(env, n_envs=4):
-    return Student(env, actor_critic(SMALL, head_of(env)), n_envs)
+def agent_in(env, n_envs=4):
+    return Agent.of(env, SMALL, n_envs)
 
 
 @pytest.fixture(scope="module")
 def fresh():
-    """(student, its parameters)."""
-    student = student_in(StepCorridor())
-    return student, begun(student, seed=0).student.params
+    """(agent, its parameters)."""
+    agent = agent_in(StepCorridor())
+    return agent, begun(agent, seed=0).student.params
 
 
-def begun(student, seed):
+def begun(agent, seed):
     """The second of three runs side by side, like all that the tests of `Runs` train."""
     keys = jax.random.split(jax.random.key(seed), 3)
-    training = programs.begin_students(student, POOL, jnp.tile(EVEN, (3, 1)), keys)
+    training = programs.begin_agents(agent, POOL, jnp.tile(EVEN, (3, 1)), keys)
     return jax.tree.map(lambda array: np.asarray(array[1]), training)
 
 
 class Update(NamedTuple):
     """One update of one run, and the parts it was made of."""
 
-    student: Student
-    before: Training
-    after: Training
+    agent: Agent
+    before: TrainingState
+    after: TrainingState
     played: Played
     diagnostics: Diagnostics
 
@@ -66,32 +65,32 @@ class Update(NamedTuple):
     scope="module", params=[StepCorridor(), PushCorridor(slip=2.0, toll=0.25)], ids=repr
 )
 def update(request):
-    student = student_in(request.param)
+    agent = agent_in(request.param)
     keys = jax.random.split(jax.random.key(0), 3)
     ppo = jax.tree.map(lambda number: jnp.full(3, number, dtype=jnp.float32), PPO)
-    before = programs.begin_students(student, POOL, jnp.tile(EVEN, (3, 1)), keys)
+    before = programs.begin_agents(agent, POOL, jnp.tile(EVEN, (3, 1)), keys)
     kept = jax.tree.map(lambda array: np.asarray(array[1]), before)
     after, played, diagnostics, going = programs.train(
-        student, ppo, POOL, before, jnp.tile(EVEN, (3, 1)), UPDATE_KEYS, jnp.ones(3, dtype=bool)
+        agent, ppo, POOL, before, jnp.tile(EVEN, (3, 1)), UPDATE_KEYS, jnp.ones(3, dtype=bool)
     )
     assert going.tolist() == [True] * 3
     mine = jax.tree.map(lambda array: np.asarray(array[1]), (after, played, diagnostics))
-    return Update(student, kept, *mine)
+    return Update(agent, kept, *mine)
 
 
 def test_begins_on_tasks_of_the_first_distribution():
-    student = student_in(StepCorridor(), n_envs=600)
-    lanes = jax.jit(lambda key: student.begin(POOL, EVEN, key).lanes)(jax.random.key(0))
+    agent = agent_in(StepCorridor(), n_envs=600)
+    lanes = jax.jit(lambda key: agent.begin(POOL, EVEN, key).lanes)(jax.random.key(0))
     counts = np.bincount(lanes.tasks, minlength=N)
     sigma = np.sqrt(600 * (1 / N) * (1 - 1 / N))
     assert np.all(np.abs(counts - 600 / N) <= 4.0 * sigma)
-    np.testing.assert_array_equal(lanes.observations, student.env.observe(lanes.env))
+    np.testing.assert_array_equal(lanes.observations, agent.actor.env.observe(lanes.env))
     np.testing.assert_array_equal(lanes.env.length, LENGTHS[np.asarray(lanes.tasks)])
 
 
 def test_keys_decide_weights_and_first_tasks():
-    student = student_in(StepCorridor())
-    one, again, other = (begun(student, seed) for seed in (0, 0, 1))
+    agent = agent_in(StepCorridor())
+    one, again, other = (begun(agent, seed) for seed in (0, 0, 1))
     assert same(one, again)
     assert not np.array_equal(one.lanes.tasks, other.lanes.tasks)
     for part in ("value_0", "value", "head"):
@@ -110,19 +109,21 @@ def test_advantages_equal_a_scalar_recursion(update):
     """A_t = δ_t + γ·λ·A_{t+1} and δ_t = r_t + γ·V_{t+1} − V_t by the critic before the update, cut
     at the ends of episodes; the steps are those of the first of the update's two keys.
     """
-    student, played, params = update.student, update.played, update.before.student.params
-    steps = SMALL.n_steps // student.n_envs
+    agent, played, params = update.agent, update.played, update.before.student.params
+    student, n_envs = agent.student, agent.actor.n_envs
+    steps = SMALL.n_steps // n_envs
     key, _ = jax.random.split(UPDATE_KEYS[1])
-    program = jax.jit(partial(collect, student.env, student.network, steps=steps))
+    program = jax.jit(partial(agent.actor.collect, steps=steps))
     lanes, rollout = program(POOL, params, update.before.lanes, EVEN, key)
     for name in ("dones", "success", "returns", "tasks"):
         np.testing.assert_array_equal(getattr(rollout, name), getattr(played, name))
     np.testing.assert_array_equal(lanes.observations, update.after.lanes.observations)
 
-    values = np.asarray(student.values(params, rollout.observations), dtype=float)
+    seen = rollout.observations.reshape(steps * n_envs, -1)
+    values = np.asarray(student.values(params, seen), dtype=float).reshape(steps, n_envs)
     last = np.asarray(student.values(params, lanes.observations), dtype=float)
     rewards = np.asarray(rollout.rewards, dtype=float)
-    for lane in range(student.n_envs):
+    for lane in range(n_envs):
         later, next_value = 0.0, last[lane]
         for t in reversed(range(steps)):
             going = 0.0 if played.dones[t, lane] else 1.0
@@ -140,16 +141,16 @@ def test_learning_changes_every_weight_that_was_used_and_is_finite(update):
 
 
 def test_one_environment_takes_as_many_steps_per_update():
-    student = student_in(StepCorridor(), n_envs=1)
-    before = jax.eval_shape(student.begin, POOL, EVEN, jax.random.key(0))
-    shapes = jax.eval_shape(student.train, SMALL, POOL, before, EVEN, jax.random.key(1))
+    agent = agent_in(StepCorridor(), n_envs=1)
+    before = jax.eval_shape(agent.begin, POOL, EVEN, jax.random.key(0))
+    shapes = jax.eval_shape(agent.train, SMALL, POOL, before, EVEN, jax.random.key(1))
     assert shapes[1].tasks.shape == (SMALL.n_steps, 1)
 
 
 def test_a_coin_reaches_the_end_with_probability_two_to_the_minus_length(fresh):
-    student, params = fresh
+    agent, params = fresh
     k = 500
-    roll_out = jax.jit(partial(student.roll_out, k=k, width=300))
+    roll_out = jax.jit(partial(agent.actor.roll_out, k=k, width=300))
     episodes = roll_out(biased(params, COIN), POOL, jax.random.key(2))
     expected = 2.0**-LENGTHS
     sigma = np.sqrt(expected * (1.0 - expected) / k)
@@ -161,8 +162,8 @@ def test_evaluation_reaches_as_far_as_the_policy_knows(fresh):
     """A policy that errs in cell `reach` and nowhere before solves the corridors up to there; a
     slight preference for the right action is as good as a strong one.
     """
-    student, params = fresh
-    evaluate = jax.jit(partial(student.evaluate, width=4))
+    agent, params = fresh
+    evaluate = jax.jit(partial(agent.actor.evaluate, width=4))
     for reach in range(LONGEST + 1):
         for scale in (1.0, 1e-3):
             errs = np.where(np.arange(LONGEST) == reach, -EXPERT, EXPERT)
@@ -172,10 +173,10 @@ def test_evaluation_reaches_as_far_as_the_policy_knows(fresh):
 
 def test_values_are_those_of_first_observations(fresh):
     """By hand: one layer of ReLU over the bits of cell 0 and of the corridor's length."""
-    student, params = fresh
+    agent, params = fresh
     params = jax.tree.map(np.asarray, params)
-    seen = student.initial_observations(POOL)
-    values = student.values(params, seen)
+    seen = agent.actor.initial_observations(POOL)
+    values = agent.student.values(params, seen)
     for task, length in enumerate(LENGTHS):
         bits = np.zeros(2 * LONGEST)
         bits[0] = bits[LONGEST + int(length) - 1] = 1.0

@@ -1,0 +1,67 @@
+"""When and how runs are evaluated. Needs NumPy alone, so that every engine can use it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.internals.checks import require_whole
+from procurl.tasks.pool import TaskPool
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """When and how runs are evaluated.
+
+    Args:
+        every: training steps between evaluations.
+        tasks: ids of the tasks that evaluations play; None plays all.
+        episodes: episodes per task.
+        stochastic: whether to sample actions instead of acting deterministically.
+        whole_at: steps at which evaluations play all tasks regardless of `tasks`.
+        snapshot_tasks: ids of the tasks that snapshots show, of `tasks`; None shows all of them.
+        test_pool: tasks to evaluate on besides, if any.
+    """
+
+    every: int = 25_000
+    tasks: Sequence[int] | NDArray[Any] | None = None
+    episodes: int = 1
+    stochastic: bool = False
+    whole_at: Sequence[int] = ()
+    snapshot_tasks: Sequence[int] | NDArray[Any] | None = None
+    test_pool: TaskPool | None = None
+
+    def check(self) -> None:
+        """Raise on a number out of range."""
+        require_whole("evaluation.every", self.every, at_least=1)
+        require_whole("evaluation.episodes", self.episodes, at_least=1)
+
+    def tasks_of(self, pool: TaskPool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(ids [m] of the tasks to play, ids [k] of those to show in snapshots)."""
+        everything = np.arange(len(pool))
+        played = everything if self.tasks is None else np.asarray(self.tasks, dtype=np.int64)
+        if not np.isin(played, everything).all():
+            raise ValueError(
+                f"evaluation.tasks must be ids from 0 to {len(pool) - 1}, got {self.tasks}"
+            )
+        shown = played if self.snapshot_tasks is None else self.snapshot_tasks
+        return played, np.asarray(shown, dtype=np.int64)
+
+    def due_step(self, before: int, after: int) -> int | None:
+        """The multiple of `every` that training has passed between two steps, None if none."""
+        reached = after // self.every
+        return reached * self.every if before // self.every < reached else None
+
+
+def positions(tasks: NDArray[Any], eval_tasks: NDArray[Any]) -> NDArray[Any]:
+    """[m] where each of `tasks` [m] is in `eval_tasks`; ValueError if one is not."""
+    place = {int(task): at for at, task in enumerate(eval_tasks)}
+    missing = [int(task) for task in tasks if int(task) not in place]
+    if missing:
+        raise ValueError(
+            f"evaluation.snapshot_tasks must be tasks that are evaluated, got task {missing[0]}, "
+            "which is not in evaluation.tasks"
+        )
+    return np.asarray([place[int(task)] for task in tasks], dtype=np.int64)
