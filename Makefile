@@ -13,6 +13,7 @@ run: .venv/run.stamp
 test: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n auto -m "not soak"
 

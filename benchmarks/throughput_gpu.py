@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from procurl.experiments.presets import preset
 from procurl.ppo import programs
-from procurl.ppo.collect import collect
 from procurl.ppo.programs import PURPOSE
 from throughput_runs import finished, machine, make_runs
 
@@ -74,14 +74,15 @@ def train_at_once(batch: Batch, steps: int) -> None:
 def parts(runs: Any) -> tuple[float, float, float]:
     """Seconds per update of all runs: collecting, learning and teaching."""
     whole = _median_seconds(runs.advance, runs)
-    student, contexts = runs.student, runs._contexts
-    keys = programs.run_keys(runs._seeds, PURPOSE.train, 0)
+    actor, student = runs.agent.actor, runs.agent.student
+    contexts = jnp.asarray(runs.env.contexts_of(runs.pool))
+    observations = actor.initial_observations(contexts)
+    keys = programs.run_keys(jnp.asarray(runs.seeds, dtype=jnp.uint32), PURPOSE.train, 0)
     length = runs.ppo[0].n_steps // runs.n_envs
 
     def one(training: Any, cumulative: Any, key: Any) -> Any:
         params = training.student.params
-        how = (training.lanes, cumulative, key, length)
-        return collect(student.env, student.network, contexts, params, *how)
+        return actor.collect(contexts, params, training.lanes, cumulative, key, length)
 
     collected = jax.jit(jax.vmap(one))
 
@@ -90,7 +91,7 @@ def parts(runs: Any) -> tuple[float, float, float]:
 
     collect_all()
     collecting = _median_seconds(collect_all, runs)
-    values = jax.jit(jax.vmap(lambda params: student.values(params, runs._observations)))
+    values = jax.jit(jax.vmap(lambda params: student.values(params, observations)))
 
     def value_all() -> None:
         finished(values(runs.state.training.student.params))
