@@ -2,7 +2,7 @@
 
 import pytest
 
-from procurl.experiments.batches import batches_of, costly_first
+from procurl.experiments.batches import RunBatch, batches_of, costly_first
 from procurl.records.experiment import Contender, Experiment, RunPlan
 
 
@@ -73,3 +73,18 @@ def test_costly_batches_begin_first_and_equal_ones_keep_their_order():
         ("iid", 0),
         ("iid", 4),
     ]
+
+
+def test_a_long_contender_has_a_folder_of_its_own():
+    """A file system allows 255 bytes in a name; whatever fits keeps its name."""
+    fitting, longer, other = (f"procurl-val:beta={'0' * n}1" for n in (236, 400, 401))
+    assert batch_of(fitting).folder.split("/")[1] == fitting.replace(":", "--")
+    names = {batch_of(label).folder.split("/")[1] for label in (fitting, longer, other)}
+    assert len(names) == 3
+    assert all(len(name.encode()) == 255 for name in names)
+    assert len(batch_of(f"iid:{'ä' * 300}").folder.split("/")[1].encode()) <= 255
+
+
+def batch_of(label):
+    strategy, _, setting = label.partition(":")
+    return RunBatch(Contender(strategy, setting), 0, 1)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from procurl.internals.files import file_name
 from procurl.records.experiment import Contender, Experiment, RunPlan
 from procurl.records.results import RunId
 from procurl.tasks.pool import TaskPool
@@ -37,7 +38,7 @@ class RunBatch(NamedTuple):
     @property
     def folder(self) -> str:
         """Where its files are, relative to the experiment's directory."""
-        name = self.contender.label.replace(":", "--").replace("/", "_")
+        name = file_name(self.contender.label.replace(":", "--"))
         return f"runs/{name}/seeds-{self.first_seed:05d}-{self.seeds[-1]:05d}"
 
 

@@ -1,9 +1,27 @@
 """Atomic file writing: a reader sees the old file or the new one, never a part of either."""
 
+import hashlib
 import os
 import secrets
 from os import PathLike
 from pathlib import Path
+
+NAME_BYTES = 255  # of a file name, which most file systems allow
+HASH_DIGITS = 16  # in place of what is cut off a longer name
+
+
+def file_name(text: str) -> str:
+    """A name for a file or directory; one that is too long is cut and ends with a hash of it all.
+
+    >>> file_name("a/b"), len(file_name("a" * 300))
+    ('a_b', 255)
+    """
+    name = text.replace("/", "_")
+    content = name.encode(errors="surrogateescape")
+    if len(content) <= NAME_BYTES:
+        return name
+    kept = content[: NAME_BYTES - HASH_DIGITS - 1].decode(errors="ignore")
+    return f"{kept}-{hashlib.sha256(content).hexdigest()[:HASH_DIGITS]}"
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:

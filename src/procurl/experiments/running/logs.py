@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from procurl.internals.files import file_name
 from procurl.records.evaluation import Evaluation, log_values
 from procurl.records.experiment import Experiment
 from procurl.records.results import RunId
@@ -57,7 +58,7 @@ class TensorBoardLog:
 
     def add(self, run: RunId, evaluation: Evaluation) -> None:
         if run not in self._writers:
-            place = self._folder / run.label.replace("/", "_") / f"seed-{run.seed:05d}"
+            place = self._folder / file_name(run.label) / f"seed-{run.seed:05d}"
             self._writers[run] = self._summary.Writer(str(place))
         for key, value in log_values(evaluation).items():
             self._writers[run].add_scalar(key, value, evaluation.step)
