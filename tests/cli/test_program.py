@@ -11,6 +11,7 @@ from procurl.cli import program as cli
 from procurl.cli.training import integer
 from procurl.envs import environment_names, make_array_env, make_pool
 from procurl.envs.karel.pool import KINDS
+from procurl.experiments.comparison import Summary
 
 
 def test_strategies_lists_every_name_with_settings(capsys):
@@ -198,7 +199,9 @@ def test_the_folder_of_a_picture_is_made_and_drawing_says_how_far_it_is(
         assert picture.parent.is_dir()
         logging.getLogger("procurl.envs.rendering.playback").info("drawing frame 10 of 20")
 
-    monkeypatch.setattr("procurl.experiments.comparison.compare", lambda asked: "table")
+    monkeypatch.setattr(
+        "procurl.experiments.comparison.compare", lambda asked: Summary("table", None)
+    )
     monkeypatch.setattr("procurl.experiments.comparison.render", render)
     assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 0
     assert capsys.readouterr().err == "drawing frame 10 of 20\n"

@@ -100,6 +100,26 @@ def test_a_ray_cluster_gives_what_this_machine_gives(compared, capsys, tmp_path)
     assert len(there) == 2
 
 
+def test_a_report_that_fails_does_not_cost_the_runs_their_success(
+    compared, capsys, caplog, monkeypatch
+):
+    def fail(folder):
+        raise RuntimeError("the figure is too wide")
+
+    arguments = ["--strategies", "procurl-val", "iid", "--seeds", "2", "--steps", STEPS]
+    command = ["compare", "pointmass-s", *arguments, "--out", str(compared)]
+    monkeypatch.setattr("procurl.experiments.report.write_report", fail)
+    capsys.readouterr()
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("strategy")
+    assert "report:" not in printed
+    assert f"records: procurl export {compared}" in printed
+    (message,) = caplog.messages
+    assert "the report could not be written (RuntimeError: the figure is too wide)" in message
+    assert message.endswith(f"run: procurl report {compared}")
+
+
 def test_another_experiment_in_the_same_place_is_refused(compared, capsys):
     assert main(["compare", "pointmass-s", "--steps", "4096", "--out", str(compared)]) == 2
     assert "holds another experiment: steps is 2048, not 4096" in capsys.readouterr().err

@@ -160,8 +160,11 @@ def _compare(parsed: argparse.Namespace) -> int:
         execution=ExecutionOptions(parsed.backend, parsed.ray_address, parsed.workers),
         output=OutputOptions(train, parsed.tensorboard, parsed.wandb, parsed.command_line),
     )
-    print(compare(request))
-    print(f"\nreport: {out / 'report.html'}\nrecords: procurl export {out}")
+    summary = compare(request)
+    print(f"{summary.table}\n")
+    if summary.report is not None:
+        print(f"report: {summary.report}")
+    print(f"records: procurl export {out}")
     if train:
         print(f"models: {out / 'runs'}/…/models, for procurl.load_policy")
         if parsed.render is not None:

@@ -1,6 +1,9 @@
 """Training several strategies and comparing them, as `procurl compare` and `procurl train` do."""
 
+import logging
+import shlex
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +22,23 @@ from procurl.experiments.running.live import live
 from procurl.experiments.running.local import LocalBackend, sole_user
 from procurl.experiments.running.logs import open_logs
 from procurl.experiments.running.recorder import recorder, unfinished
+from procurl.internals.files import write_text
 from procurl.internals.hardware import cores, has_gpu
 from procurl.records.experiment import RunPlan
 from procurl.records.store import FILE, Store, open_experiment, read_store
 
+log = logging.getLogger(__name__)
 
-def compare(request: ComparisonRequest) -> str:
-    """Train every strategy with every seed and return the table.
+
+class Summary(NamedTuple):
+    """What is shown of a directory after training."""
+
+    table: str
+    report: Path | None  # the page; None if it could not be written
+
+
+def compare(request: ComparisonRequest) -> Summary:
+    """Train every strategy with every seed and return the table and the path of the report.
 
     Results, the report and checkpoints go to `request.out`. An existing directory is continued:
     runs that are finished there are not trained again.
@@ -53,16 +66,30 @@ def compare(request: ComparisonRequest) -> str:
             return summarize(out, store)
 
 
-def summarize(out: Path, store: Store) -> str:
-    """Write the table and the report of the directory `out`, and return the table."""
+def summarize(out: Path, store: Store) -> Summary:
+    """Write the table and the report of the directory `out`.
+
+    A report that cannot be written is logged as a warning: the runs are recorded all the same.
+    """
     from procurl.experiments.analysis.curves import curves_from_rows
     from procurl.experiments.analysis.tables import as_text, terminal_table
-    from procurl.experiments.report import write_report
 
     text = as_text(terminal_table(curves_from_rows(store.rows())))
-    (out / "table.txt").write_text(text + "\n", encoding="utf-8")
-    write_report(out)
-    return text
+    try:
+        from procurl.experiments.report import write_report
+
+        write_text(out / "table.txt", text + "\n")
+        return Summary(text, write_report(out))
+    except Exception as error:  # whatever it is, training has succeeded
+        log.warning(
+            "%s: the report could not be written (%s: %s). The results are kept; once this is "
+            "resolved, run: procurl report %s",
+            out,
+            type(error).__name__,
+            error,
+            shlex.quote(str(out)),
+        )
+        return Summary(text, None)
 
 
 def model_path(out: Path, batch: RunBatch, seed: int) -> Path:
