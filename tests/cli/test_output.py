@@ -73,3 +73,29 @@ def test_lists_are_printed_in_ascii(command):
     done = procurl(command, PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"JAX_PLATFORMS": "tpu"}, "JAX_PLATFORMS is 'tpu', which JAX cannot use here ("),
+        ({"JAX_PLATFORMS": "nonsense"}, "JAX_PLATFORMS is 'nonsense', which JAX cannot use here ("),
+        ({"XLA_FLAGS": "--nonsense"}, "XLA_FLAGS='--nonsense', correct or unset this variable;"),
+        ({"JAX_ENABLE_X64": "maybe"}, "'JAX_ENABLE_X64'"),
+    ],
+)
+def test_a_variable_that_stops_jax_is_named(tmp_path, variables, message):
+    done = procurl(*COMPARE, "--out", tmp_path / "out", **variables)
+    assert done.returncode == 2
+    *_, error = done.stderr.splitlines()
+    assert error.startswith("procurl compare: ")
+    assert message in error
+    assert "Traceback" not in done.stderr
+    assert "memory" not in done.stderr
+
+
+def test_a_report_needs_no_display(tmp_path):
+    filled(tmp_path)
+    done = procurl("report", tmp_path, MPLBACKEND="nonsense")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").exists()

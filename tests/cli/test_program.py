@@ -241,3 +241,13 @@ def test_nohup_ignores_a_closing_terminal(monkeypatch):
         assert main(["envs"]) == 0
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_an_argument_that_is_not_text_is_refused(tmp_path, untrained, capsys):
+    """As a name in bytes that are not UTF-8 arrives."""
+    out = f"{tmp_path}/\udcff"
+    assert main([*TRAIN, "--out", out]) == 2
+    error = capsys.readouterr().err
+    assert "\\xff' cannot be decoded as utf-8: rename the file or directory" in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import os
 import shlex
 import signal
 import sys
@@ -28,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     with safe_streams() as (out, _):
         arguments = sys.argv[1:] if arguments is None else arguments
+        if undecoded := _undecoded(arguments):
+            print(f"procurl: {undecoded}", file=sys.stderr)
+            return 2
         parsed = _parser().parse_args(arguments)
         parsed.command_line = shlex.join(["procurl", *arguments])
         status = _run(parsed)
@@ -37,8 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _undecoded(arguments: Sequence[str]) -> str:
+    """A message on the first argument that is not text; empty if all of them are."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            encoding = sys.getfilesystemencoding()
+            return (
+                f"the argument {os.fsencode(argument)!r} cannot be decoded as {encoding}: rename "
+                "the file or directory, or use another one"
+            )
+    return ""
+
+
 def _run(parsed: argparse.Namespace) -> int:
     """Run the command and turn its errors into one line and a status."""
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user draws with elsewhere
     try:
         with _stop_signals_as_interrupt():
             status: int = parsed.run(parsed)

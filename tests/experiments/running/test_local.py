@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -116,8 +118,38 @@ def test_sending_to_a_process_that_was_killed_says_so(how, message):
         (None, "closed its connection"),
     ],
 )
-def test_only_a_process_that_was_killed_outright_may_have_lacked_memory(code, words):
-    assert local._ending(code) == words
+def test_only_a_process_that_was_killed_outright_may_have_lacked_memory(environment, code, words):
+    assert str(local._loss(code)).startswith(f"a training process {words}; run the same command")
+
+
+def test_flags_that_xla_may_have_refused_are_named(environment):
+    environment["XLA_FLAGS"] = "--nonsense"
+    assert "XLA_FLAGS='--nonsense', correct or unset" in str(local._loss(1))
+    for code in (-signal.SIGKILL, local.STOPPED, None):
+        assert "XLA_FLAGS" not in str(local._loss(code))
+
+
+def test_a_device_that_is_not_there_is_told_with_the_variable(environment, monkeypatch):
+    def devices():
+        raise RuntimeError("Unable to initialize backend 'tpu'\nmore")
+
+    environment["JAX_PLATFORMS"] = "tpu"
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(devices=devices))
+    with pytest.raises(ValueError, match="JAX_PLATFORMS is 'tpu', which JAX cannot use here"):
+        local.check_platform()
+    del environment["JAX_PLATFORMS"]
+    local.check_platform()
+
+
+def test_a_full_device_is_told_and_a_bug_keeps_its_traceback():
+    full = local._told(RuntimeError("RESOURCE_EXHAUSTED: Out of memory\nmore"))
+    assert str(full).startswith("the device ran out of memory (RESOURCE_EXHAUSTED")
+    try:
+        raise KeyError("odd")
+    except KeyError as error:
+        bug = local._told(error)
+    assert "Traceback" in str(bug)
+    assert isinstance(bug, RuntimeError)
 
 
 def fail(ours, theirs):

@@ -48,10 +48,7 @@ class WorkerProcess(NamedTuple):
             message = self.pipe.recv()
         except (EOFError, ConnectionResetError) as error:
             self.process.join(EXIT_SECONDS)
-            raise OSError(
-                f"a training process {_ending(self.process.exitcode)}; "
-                "run the same command to resume from its last checkpoint"
-            ) from error
+            raise _loss(self.process.exitcode) from error
         if isinstance(message, BaseException):
             raise message
         return message
@@ -166,6 +163,21 @@ def prepare_process(one_thread: bool, threads: int) -> None:
     use_compilation_cache()
 
 
+def check_platform() -> None:
+    """Raise ValueError if JAX is imported and cannot use the device that JAX_PLATFORMS names."""
+    jax, platforms = sys.modules.get("jax"), os.environ.get("JAX_PLATFORMS")
+    if jax is None or not platforms:
+        return
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0] or "the package for it is not installed"
+        raise ValueError(
+            f"JAX_PLATFORMS is {platforms!r}, which JAX cannot use here ({reason}). Set it to cpu, "
+            "or unset it"
+        ) from error
+
+
 def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
     """Write the checkpoint and the models of a batch, and return the rest of its progress."""
     place = folder / progress.batch.folder
@@ -180,18 +192,24 @@ def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
     return progress._replace(checkpoint=None, models=None)
 
 
-def _ending(code: int | None) -> str:
-    """How a process has ended, by its exit code, as the rest of a sentence."""
+def _loss(code: int | None) -> OSError:
+    """The error of a process that has ended with this exit code in the middle of its work."""
     if code is None:
-        return "closed its connection"
-    if code == STOPPED:
-        code = -signal.SIGTERM
-    if code >= 0:
-        return f"exited with status {code}"
-    name = signal.Signals(-code).name
-    if -code == signal.SIGKILL:
-        return f"was killed ({name}), perhaps because the machine ran out of memory"
-    return f"was killed ({name})"
+        how = "closed its connection"
+    elif code == STOPPED:
+        how = "was killed (SIGTERM)"
+    elif code >= 0:
+        how = f"exited with status {code}"
+    else:
+        how = f"was killed ({signal.Signals(-code).name})"
+    flags = os.environ.get("XLA_FLAGS")
+    if code == -signal.SIGKILL:
+        how += ", perhaps because the machine ran out of memory"
+    elif flags and code in (1, -signal.SIGABRT):  # how XLA ends on flags that it does not know
+        how += f"; if its last message is about XLA_FLAGS={flags!r}, correct or unset this variable"
+    return OSError(
+        f"a training process {how}; run the same command to resume from its last checkpoint"
+    )
 
 
 def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
@@ -210,27 +228,31 @@ def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
     prepare_process(one_thread=device == "cpu", threads=cores() // count)
     try:
         import_module(preload)
+        check_platform()
         folder, job = pipe.recv()
         while not stopped:
             batch = pipe.recv()
             before = signal.signal(signal.SIGTERM, stop)
-            try:
-                _train(pipe, folder, job, batch, lambda: stopped)
-            except BrokenPipeError:
-                raise
-            except (ValueError, TypeError, OSError, ImportError) as error:
-                pipe.send(error)
-                return
-            except Exception:  # a bug: the pipe would lose its traceback
-                pipe.send(RuntimeError(traceback.format_exc()))
-                return
+            _train(pipe, folder, job, batch, lambda: stopped)
             signal.signal(signal.SIGTERM, before)
-    except ImportError as error:
-        pipe.send(error)
     except (EOFError, BrokenPipeError):  # the driver is gone
+        return
+    except Exception as error:
+        pipe.send(_told(error))
         return
     if stopped:
         sys.exit(STOPPED)
+
+
+def _told(error: Exception) -> Exception:
+    """The error as the driver should raise it."""
+    if isinstance(error, ValueError | TypeError | OSError | ImportError):
+        return error
+    if "RESOURCE_EXHAUSTED" in str(error):
+        reason = str(error).partition("\n")[0]
+        return OSError(f"the device ran out of memory ({reason}). Use a smaller --width")
+    # A bug: the pipe would lose its traceback.
+    return RuntimeError("".join(traceback.format_exception(error)))
 
 
 def _train(

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import Progress, train_batch
-from procurl.experiments.running.local import keep_files, prepare_process
+from procurl.experiments.running.local import check_platform, keep_files, prepare_process
 from procurl.experiments.running.slots import Slots
 from procurl.internals.hardware import cores
 
@@ -145,6 +145,7 @@ def _train(
     if gpu:
         os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", str(0.9 * GPU_SHARE))
     prepare_process(one_thread=not gpu, threads=threads)
+    check_platform()
     yield from train_batch(job, batch, checkpoint)
 
 
