@@ -344,13 +344,22 @@ def test_contexts_are_checked(name):
         env.contexts_of(TaskPool([good.tolist(), bad.tolist()]))
 
 
-def test_a_pool_with_its_columns_in_another_order_is_refused(name):
+def test_the_columns_of_a_pool_are_matched_by_name(name):
     env = make_host_env(name)
     good = env.context_of(env.default_pool()[0])
-    env.contexts_of(TaskPool([good.tolist()], names=env.context_names))
-    pool = TaskPool([good[::-1].tolist()], names=env.context_names[::-1])
-    with pytest.raises(ValueError, match="columns must be in the order"):
-        env.contexts_of(pool)
+    pool = TaskPool([good.tolist()], names=env.context_names)
+    other = TaskPool(
+        [good[::-1].tolist()], names=[column.title() for column in env.context_names[::-1]]
+    )
+    assert env.contexts_of(pool).tolist() == [good.tolist()]
+    assert env.contexts_of(other).tolist() == [good.tolist()]
+    assert env.fit_pool(other).fingerprint == pool.fingerprint
+    assert env.fit_pool(pool) is pool
+    unnamed = TaskPool([good.tolist()])
+    assert env.fit_pool(unnamed) is unnamed
+    foreign = TaskPool([good.tolist()], names=["foo", *env.context_names[1:]])
+    with pytest.raises(ValueError, match=f"missing: {env.context_names[0]}; unknown: foo"):
+        env.contexts_of(foreign)
 
 
 def test_a_task_that_is_not_a_context_is_refused(name):

@@ -105,6 +105,9 @@ def test_seeds_by_number_or_by_name():
         (lambda: TaskPool(["maze", "cave"], names=["a"]), r"got \['a'\] for opaque tasks"),
         (lambda: TaskPool([[0.0]], features={"f": [1.0, 2.0]}), "feature 'f' must hold 1 numbers"),
         (lambda: TaskPool([[0.0]], features={"f": [np.inf]}), "feature 'f' must be finite"),
+        (lambda: TaskPool([[0.0]], names=["a\nb"]), r"names must not hold control .* 'a\\nb'"),
+        (lambda: TaskPool([[0.0]], names=["\ud800"]), "names must not hold control characters"),
+        (lambda: TaskPool([[0.0]], features={"\x1b[2J": [1]}), "features must not hold control"),
         (lambda: TaskPool([[0.0], [1.0]], labels=["a", "a"]), "2 different labels, got 1"),
         (lambda: TaskPool.from_seeds(0), "seeds must be an integer of at least 1, got 0"),
         (lambda: TaskPool.from_seeds([1, -1]), "every seed must be an integer of at least 0"),
@@ -235,6 +238,14 @@ def test_csv_files_from_the_wild_load(tmp_path, text):
         ("x,y\n-inf,1\n", "row 2, column 'x': '-inf' is not finite"),
         ("x,y\n1e999,1\n", "row 2, column 'x': '1e999' is not finite"),
         ("x,y\n1_0,1\n", "row 2, column 'x': '1_0' is not a number"),
+        ("x,y\n1,١٢\n", "row 2, column 'y': '١٢' is not a number; write it in ASCII digits"),
+        ("x,y\n1,１\n", "row 2, column 'y': '１' is not a number; write it in ASCII digits"),
+        ("x,y\n1,1e-400\n", "row 2, column 'y': '1e-400' is too small: it would be read as 0"),
+        ("x,y\n1,-.002E-999\n", "row 2, column 'y': '-.002E-999' is too small"),
+        ("x,y\n1,0x10\n", "row 2, column 'y': '0x10' is not a number"),
+        ("x,a\x07b\n1,2\n", r"row 1, column 2: the name 'a\\x07b' holds a control character"),
+        ('x,"a\nb"\n1,2\n', r"row 2, column 2: the name 'a\\nb' holds a control character"),
+        ("x,feature:\x00\n1,2\n", r"row 1, column 2: the name 'feature:\\x00' holds a control"),
         ("id,x\na,1\nb,2\na,3\n", "row 4, column 'id': id 'a' is already used in row 2"),
         ("id,x\n,1\n", "row 2, column 'id': the id is empty"),
         ("id\n1\n", "row 1: there is no context column"),
@@ -248,6 +259,26 @@ def test_malformed_csv_gives_file_row_and_column(tmp_path, text, message):
         TaskPool.from_csv(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cell", ["0e-999", "-0.0", "+1.", ".5", "1E3", "5e-324", "1e308"])
+def test_numbers_are_read_as_python_writes_them(tmp_path, cell):
+    pool = TaskPool.from_csv(write(tmp_path / "pool.csv", f"x\n{cell}\n"))
+    assert pool.contexts.tolist() == [[float(cell)]]
+
+
+def test_a_full_disk_leaves_the_old_pool_file(tmp_path, monkeypatch):
+    pool = TaskPool([[1.0], [2.0]])
+    pool.to_csv(tmp_path / "pool.csv")
+    before = (tmp_path / "pool.csv").read_bytes()
+
+    def no_space(file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", no_space)
+    with pytest.raises(OSError, match=r"No space left.*pool\.csv"):
+        pool.subset([0]).to_csv(tmp_path / "pool.csv")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"pool.csv": before}
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):

@@ -91,8 +91,15 @@ class ArrayEnv(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no default pool: pass one")
 
     def read_pool(self, path: str | PathLike[str]) -> TaskPool:
-        """Read a pool from a file: CSV, unless the environment has its own format."""
-        return TaskPool.from_csv(path)
+        """Read a pool from a file: CSV, unless the environment has its own format.
+
+        Columns are matched by name, see `fit_pool`.
+        """
+        pool = TaskPool.from_csv(path)
+        try:
+            return self.fit_pool(pool)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
 
     def write_pool(self, pool: TaskPool, path: str | PathLike[str]) -> None:
         """Write a pool to a file that `read_pool` reads back."""
@@ -100,7 +107,7 @@ class ArrayEnv(ABC):
 
     def contexts_of(self, pool: TaskPool) -> NDArray[np.float64]:
         """[n, c] the context of every task of `pool`; raises if one is not valid."""
-        self.check_columns(pool)
+        pool = self.fit_pool(pool)
         rows = [self.context_of(pool[task]) for task in range(len(pool))]
         for task, context in enumerate(rows):
             try:
@@ -109,13 +116,37 @@ class ArrayEnv(ABC):
                 raise ValueError(f"task {task} of the pool cannot be played: {error}") from error
         return np.stack(rows)
 
-    def check_columns(self, pool: TaskPool) -> None:
-        """Raise if `pool` has this environment's context columns in another order."""
-        if set(pool.names) == set(self.context_names) and pool.names != self.context_names:
+    def fit_pool(self, pool: TaskPool) -> TaskPool:
+        """`pool` with its context columns named and ordered as `context_names`.
+
+        Columns are matched by name in any case. Those without names of their own (`context_0`, …)
+        and opaque tasks are taken as they are.
+
+        Raises:
+            ValueError: with the columns that are missing or unknown.
+        """
+        if pool.contexts is None or pool.names == self.context_names or pool.has_default_names:
+            return pool
+        found = [name.casefold() for name in pool.names]
+        wanted = [name.casefold() for name in self.context_names]
+        if sorted(found) != sorted(wanted):
+            missing = [name for name in self.context_names if name.casefold() not in found]
+            unknown = [name for name in pool.names if name.casefold() not in wanted]
+            twice = [name for name in pool.names if found.count(name.casefold()) > 1]
+            listed = {"missing": missing, "unknown": unknown, "more than once": twice}
+            faults = [f"{what}: {', '.join(names)}" for what, names in listed.items() if names]
             raise ValueError(
-                f"the pool's columns must be in the order {', '.join(self.context_names)}, "
-                f"got {', '.join(pool.names)}: reorder them"
+                "the pool's context columns must be "
+                f"{', '.join(self.context_names)}, in any order; {'; '.join(faults)}. Rename the "
+                "columns, or name those that only describe tasks 'feature:…'"
             )
+        order = [found.index(name) for name in wanted]
+        return TaskPool(
+            pool.contexts[:, order],
+            names=self.context_names,
+            features=pool.features,
+            labels=pool.labels,
+        )
 
     def context_of(self, task: Any) -> NDArray[np.float64]:
         """[c] the context of a task of a pool: the task itself, unless it is opaque."""

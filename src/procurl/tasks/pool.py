@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.internals.checks import require_number, require_whole
-from procurl.tasks.pool_csv import FEATURE_PREFIX, read_table, write_table
+from procurl.tasks.pool_csv import FEATURE_PREFIX, has_control, read_table, write_table
 
 Matrix = NDArray[np.float64]
 Seeds = NDArray[np.int64]
@@ -119,8 +119,8 @@ class TaskPool:
         """Read contexts from a CSV file with a header row.
 
         A column named `id` (in upper or lower case) holds the labels, and columns named `feature:…`
-        hold features. Every other column is a context and must hold finite numbers. A malformed
-        file raises a ValueError with file, row and column.
+        hold features. Every other column is a context and must hold finite numbers, in ASCII
+        digits. A malformed file raises a ValueError with file, row and column.
         """
         require_file(path)
         table = read_table(path)
@@ -159,6 +159,11 @@ class TaskPool:
         if self.contexts is not None:
             return f"TaskPool({self._n} tasks, contexts: {', '.join(self.names)})"
         return f"TaskPool({self._n} {'seeds' if self.seeds is not None else 'opaque tasks'})"
+
+    @property
+    def has_default_names(self) -> bool:
+        """Whether the context columns have no names but `context_0`, `context_1`, …"""
+        return self.names == _default_names(len(self.names))
 
     def subset(self, tasks: Sequence[int] | NDArray[np.integer]) -> Self:
         """A new pool of the tasks with the given ids, in that order."""
@@ -279,7 +284,7 @@ def _checked_names(
 ) -> tuple[str, ...]:
     columns = 0 if contexts is None else contexts.shape[1]
     if names is None:
-        return tuple(f"context_{j}" for j in range(columns))
+        return _default_names(columns)
     if objects is not None and len(names):
         lengths = {len(task) for task in objects if isinstance(task, list | tuple | np.ndarray)}
         found = "opaque tasks"
@@ -293,7 +298,17 @@ def _checked_names(
         raise ValueError(f"names must name the {columns} context columns, got {names!r}")
     if len(set(names)) < len(names):
         raise ValueError(f"names must differ from each other, got {names!r}")
-    return tuple(str(name) for name in names)
+    return tuple(_checked_name("names", str(name)) for name in names)
+
+
+def _default_names(columns: int) -> tuple[str, ...]:
+    return tuple(f"context_{j}" for j in range(columns))
+
+
+def _checked_name(argument: str, name: str) -> str:
+    if has_control(name):
+        raise ValueError(f"{argument} must not hold control characters, got {name!r}: remove them")
+    return name
 
 
 def _checked_features(features: Mapping[str, Any] | None, n: int) -> dict[str, Matrix]:
@@ -309,7 +324,7 @@ def _checked_features(features: Mapping[str, Any] | None, n: int) -> dict[str, M
             raise ValueError(f"feature {name!r} must hold {n} numbers, got shape {column.shape}")
         if not np.isfinite(column).all():
             raise ValueError(f"feature {name!r} must be finite")
-        checked[str(name)] = _frozen(column.astype(np.float64))
+        checked[_checked_name("features", str(name))] = _frozen(column.astype(np.float64))
     return checked
 
 

@@ -3,6 +3,8 @@
 import csv
 import io
 import math
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.internals.files import write_text
+
 FEATURE_PREFIX = "feature:"
+# ASCII alone: `float` also reads other digits, and underscores between them.
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+CONTROL = ("Cc", "Cs", "Zl", "Zp")  # Unicode's controls, halves of characters and line ends
 
 
 class Table(NamedTuple):
@@ -93,13 +101,17 @@ def write_table(
     for label in labels:
         if not label or label != label.strip():
             raise ValueError(f"{path}: the label {label!r} would not be read back as it is")
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["id", *columns])
-        values = [column.tolist() for column in columns.values()]
-        writer.writerows(
-            zip(labels, *([repr(x) for x in column] for column in values), strict=True)
-        )
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", *columns])
+    values = [column.tolist() for column in columns.values()]
+    writer.writerows(zip(labels, *([repr(x) for x in column] for column in values), strict=True))
+    write_text(path, text.getvalue())
+
+
+def has_control(name: str) -> bool:
+    """Whether `name` holds a character that is not text, such as a line end or a NUL."""
+    return any(unicodedata.category(character) in CONTROL for character in name)
 
 
 def _rows(path: str | PathLike[str]) -> list[tuple[int, list[str]]]:
@@ -127,6 +139,8 @@ def _check_header(path: str | PathLike[str], row: int, header: list[str]) -> Non
         where = f"{path}, row {row}, column {j + 1}"
         if not name:
             raise ValueError(f"{where}: the column name is empty")
+        if has_control(name):
+            raise ValueError(f"{where}: the name {name!r} holds a control character; remove it")
         if _is_number(name):
             raise ValueError(f"{where}: a header row with column names is needed, found {name!r}")
         if name in header[:j] or (name.lower() == "id" and "id" in map(str.lower, header[:j])):
@@ -136,16 +150,25 @@ def _check_header(path: str | PathLike[str], row: int, header: list[str]) -> Non
 def _number(path: str | PathLike[str], row: int, column: str, cell: str) -> float:
     where = f"{path}, row {row}, column {column!r}"
     if not _is_number(cell):
-        raise ValueError(f"{where}: {cell!r} is not a number")
+        raise ValueError(
+            f"{where}: {cell!r} is not a number"
+            + ("; write it in ASCII digits" if _is_foreign_number(cell) else "")
+        )
     number = float(cell)
     if not math.isfinite(number):
         raise ValueError(f"{where}: {cell!r} is not finite")
+    if number == 0 and re.search("[1-9]", cell.lower().partition("e")[0]):
+        raise ValueError(f"{where}: {cell!r} is too small: it would be read as 0, write 0 instead")
     return number
 
 
 def _is_number(cell: str) -> bool:
+    return bool(NUMBER.fullmatch(cell) or NOT_FINITE.fullmatch(cell))
+
+
+def _is_foreign_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
         return False
-    return "_" not in cell
+    return not cell.isascii()

@@ -239,6 +239,27 @@ def test_pictures_are_rgb_and_show_progress(gym_id):
     assert env.metadata["render_fps"] > 0
 
 
+def test_the_columns_of_a_pool_file_are_matched_by_name(tmp_path):
+    path = tmp_path / "pool.csv"
+    path.write_text("Friction,Gate_Width,Gate_Position\n0.5,1.0,1.5\n")
+    env = GymEnv("pointmass-s", pool=path)
+    names = ["gate_position", "gate_width", "friction"]
+    assert env.pool.fingerprint == TaskPool([[1.5, 1.0, 0.5]], names=names).fingerprint
+    path.write_text("context_0,context_1,context_2\n1.5,1.0,0.5\n")
+    assert env.array_env.contexts_of(GymEnv("pointmass-s", pool=path).pool).tolist() == [
+        [1.5, 1.0, 0.5]
+    ]
+    for header, fault in (
+        ("foo,bar,baz", "missing: gate_position, gate_width, friction; unknown: foo, bar, baz"),
+        ("friction,gate_width,Friction", "missing: gate_position; more than once: friction, Fri"),
+        ("gate_position,gate_width,friction,note", r"order; unknown: note\. Rename"),
+    ):
+        path.write_text(f"{header}\n{','.join(['1'] * (header.count(',') + 1))}\n")
+        with pytest.raises(ValueError, match=fault) as caught:
+            GymEnv("pointmass-s", pool=path)
+        assert str(caught.value).startswith(f"{path}: the pool's context columns must be")
+
+
 def test_without_gymnasium_the_array_environments_load_and_the_error_names_the_extra():
     code = (
         "import sys; sys.modules['gymnasium'] = None\n"

@@ -368,9 +368,14 @@ def test_an_environment_without_state_dict_cannot_be_restored():
         env.load_state_dict(saved)
 
 
-def test_a_pool_of_our_environment_has_its_columns_in_order():
+def test_the_columns_of_a_pool_of_our_environment_are_matched_by_name():
     env = gymnasium.make("procurl.envs:procurl/PointMass-s-v0")
-    pool = TaskPool([[1.0, 1.0, 1.5]], names=["friction", "gate_width", "gate_position"])
-    with pytest.raises(ValueError, match="columns must be in the order gate_position"):
-        TaskEnv(env, pool)
-    TaskEnv(env, pool, set_task=lambda env, task: None)  # set_task may read the columns as it likes
+    pool = TaskPool([[0.5, 1.0, 1.5]], names=["Friction", "gate_width", "gate_position"])
+    task_env = TaskEnv(env, pool)
+    _, info = task_env.reset()
+    assert task_env.pool is pool
+    assert (info["gate_position"], info["gate_width"], info["friction"]) == (1.5, 1.0, 0.5)
+    foreign = TaskPool([[1.0, 1.0, 1.5]], names=["foo", "gate_width", "gate_position"])
+    with pytest.raises(ValueError, match="missing: friction; unknown: foo"):
+        TaskEnv(env, foreign)
+    TaskEnv(env, foreign, set_task=lambda env, task: None)  # set_task may read columns as it likes

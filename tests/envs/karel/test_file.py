@@ -29,7 +29,7 @@ def test_a_pool_is_read_back_as_it_was_written(tmp_path, kind):
 
 
 def test_a_file_by_hand_needs_the_seven_integers_alone(tmp_path):
-    rows = "\ufeffcell,walls,direction,markers,goal_cell,goal_direction,goal_markers\r\n"
+    rows = "\ufeffCell,walls,direction,markers,goal_cell,goal_direction,goal_markers\r\n"
     path = written(tmp_path / "pool.csv", rows + "\r\n 0,2,3,0,2,3,0\r\n4 ,0,0,16,4,0,0\r\n")
     pool = read_karel_pool(path)
     assert len(pool) == 2
@@ -63,6 +63,7 @@ def test_a_pool_without_stored_solutions_is_written_with_them(tmp_path):
         (f"{HEADER[6:]}\n", "row 1, column 'walls': this column is missing in the header"),
         (f"{HEADER}\n0,0,0,0,0,0\n", "row 2: the header names 7 columns, this row has 6"),
         (f"{HEADER}\n0,0,0,0,0,0,0\n0,x,0,0,0,0,0\n", "row 3, column 'cell': 'x' is not an int"),
+        (f"{HEADER}\n0,١,0,0,0,0,0\n", "row 2, column 'cell': '١' is not an integer"),
         (f"{HEADER}\n0,,0,0,0,0,0\n", "row 2, column 'cell': '' is not an integer"),
         (f"{HEADER}\n0,1.0,0,0,0,0,0\n", "row 2, column 'cell': '1.0' is not an integer"),
         (f"{HEADER}\n0,-1,0,0,0,0,0\n", "row 2, column 'cell': '-1' is not an integer"),

@@ -74,8 +74,9 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         # procurl's own environments accept an id of their own pool, which is faster.
         inside = env.unwrapped
         self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
-        if isinstance(inside, GymEnv) and set_task is None:
-            inside.array_env.check_columns(pool)
+        # The tasks as the environment reads them: context columns may be in another order.
+        ours = isinstance(inside, GymEnv) and set_task is None
+        self._tasks = inside.array_env.fit_pool(pool) if ours else pool
         self._queue: deque[int] = deque()
         self._draws = np.random.default_rng()
         self._finished: deque[tuple[int, float, int, float]] = deque(maxlen=MAX_EPISODES)
@@ -202,7 +203,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def _reset_to(
         self, number: int, seed: int | None, options: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        task = self.pool[number]
+        task = self._tasks[number]
         if self._set_task is not None:
             self._set_task(self.env, task)
         elif self.pool.seeds is not None:

@@ -80,7 +80,7 @@ class Karel(ArrayEnv):
         write_karel_pool(pool, path)
 
     def contexts_of(self, pool: TaskPool) -> NDArray[np.float64]:
-        self.check_columns(pool)
+        pool = self.fit_pool(pool)
         contexts = np.stack([self.context_of(pool[task]) for task in range(len(pool))])
         if fault := first_fault(contexts):
             raise ValueError(

@@ -1,6 +1,7 @@
 """Karel pools as CSV files: a header row, then seven integers and a solution per task."""
 
 import csv
+import io
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -19,6 +20,7 @@ from procurl.envs.karel.task import (
     karel_context,
     task_keys,
 )
+from procurl.internals.files import write_text
 from procurl.tasks.pool import TaskPool, require_file
 
 FilePath = str | PathLike[str]
@@ -31,21 +33,22 @@ def write_karel_pool(pool: TaskPool, path: FilePath) -> None:
     """Write ids, integers and solutions so that `read_karel_pool` reads the same pool back."""
     contexts = np.stack([karel_context(pool[task]) for task in range(len(pool))])
     labels = pool.labels or tuple(str(task) for task in range(len(pool)))
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["id", *CONTEXT_NAMES, "solution"])
-        for label, context, solution in zip(
-            labels, contexts.astype(np.int64).tolist(), karel_solutions(pool), strict=True
-        ):
-            writer.writerow([label, *context, solution])
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", *CONTEXT_NAMES, "solution"])
+    for label, context, solution in zip(
+        labels, contexts.astype(np.int64).tolist(), karel_solutions(pool), strict=True
+    ):
+        writer.writerow([label, *context, solution])
+    write_text(path, text.getvalue())
 
 
 def read_karel_pool(path: FilePath) -> TaskPool:
     """Read a pool; a malformed file raises a ValueError with file, row and column.
 
-    The header names the seven integers of a task in any order. Two columns are optional: `id`, the
-    labels of the tasks, and `solution`, the letters of a shortest solution. Solutions are searched
-    in any case; a wrong one in the file is an error.
+    The header names the seven integers of a task, in any order and case. Two columns are
+    optional: `id`, the labels of the tasks, and `solution`, the letters of a shortest solution.
+    Solutions are always searched; a wrong one in the file is an error.
     """
     require_file(path)
     rows = _rows(path)
@@ -71,7 +74,7 @@ def _rows(path: FilePath) -> Rows:
             if not any(cells):
                 continue
             if header is None:
-                header = cells
+                header = [cell.lower() for cell in cells]
                 _check_header(path, reader.line_num, header)
             elif len(cells) != len(header):
                 raise ValueError(
@@ -109,7 +112,8 @@ def _contexts(path: FilePath, rows: Rows) -> Contexts:
     contexts = np.empty((len(rows), len(CONTEXT_NAMES)), dtype=np.int64)
     for task, (row, cells) in enumerate(rows):
         for column, name in enumerate(CONTEXT_NAMES):
-            if not (cells[name].isdecimal() and len(cells[name]) <= 9):
+            plain = cells[name].isascii() and cells[name].isdecimal()
+            if not (plain and len(cells[name]) <= 9):
                 where = f"{path}, row {row}, column {name!r}"
                 raise ValueError(f"{where}: {cells[name]!r} is not an integer within its range")
             contexts[task, column] = int(cells[name])

@@ -60,6 +60,7 @@ def typical_pictures(
 ) -> dict[str, Picture]:
     """A picture of a typical task at each step, keyed by caption."""
     dynamics = make_host_env(env)
+    pool = dynamics.fit_pool(pool)
     pictures = {}
     for step in steps:
         task = typical_task(found, step, features)

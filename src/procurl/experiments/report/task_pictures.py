@@ -38,6 +38,7 @@ def task_pictures(env: str, pool: TaskPool, tasks: Iterable[int]) -> Pictures:
     letters = 0
     try:
         drawn = make_host_env(env)
+        pool = drawn.fit_pool(pool)
         for task in tasks:
             picture = _png(_drawing(drawn, pool, task))
             letters += len(picture)
