@@ -75,8 +75,9 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         inside = env.unwrapped
         self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
         # The tasks as the environment reads them: context columns may be in another order.
-        ours = isinstance(inside, GymEnv) and set_task is None
-        self._tasks = inside.array_env.fit_pool(pool) if ours else pool
+        self._tasks = pool
+        if isinstance(inside, GymEnv) and set_task is None:
+            self._tasks = inside.array_env.fit_pool(pool)
         self._queue: deque[int] = deque()
         self._draws = np.random.default_rng()
         self._finished: deque[tuple[int, float, int, float]] = deque(maxlen=MAX_EPISODES)
