@@ -1,10 +1,15 @@
 """The curriculum: drawing, observing, metrics, saving."""
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
+from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -75,6 +80,16 @@ def test_choices_are_the_same_on_every_machine():
         (Evidence(np.nan, values=[0.1, 0.3, 0.2]), "evidence.step must be"),
         (Evidence([1, 2], values=[0.1, 0.3, 0.2]), "evidence.step must be one number"),
         (Evidence(1024, values=[0.1, 0.3, 0.2], wins=[1, -1, 0]), "wins must not be negative"),
+        (
+            Evidence(1024, values=[0.1, 1e308, 0.2]),
+            r"at most 1e\+30 in size, got 1e\+308 for task 1",
+        ),
+        (
+            Evidence(1024, values=[0.1, 0.3, -1e31]),
+            r"at most 1e\+30 in size, got -1e\+31 for task 2",
+        ),
+        (Evidence(1024, values=[0.1, 0.3, 10**400]), "evidence.values must be at most"),
+        (Evidence(1e308, values=[0.1, 0.3, 0.2]), "evidence.step must be at most 1e"),
     ],
 )
 def test_bad_evidence_raises_and_nothing_is_lost(evidence, message):
@@ -112,6 +127,53 @@ def test_evidence_of_the_wrong_type_is_named():
         curriculum.observe({"values": [0, 0, 0]})
     with pytest.raises(TypeError, match="evidence.values must be 3 numbers"):
         curriculum.observe(Evidence(0, values=["a", "b", "c"]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.1, 0.2 + 1j, 0.3],
+        ["0.1", "0.2", "0.3"],
+        [b"0.1", b"0.2", b"0.3"],
+        np.array([1, 2, 3], dtype="datetime64[s]"),
+        np.array([1, 2, 3], dtype="timedelta64[s]"),
+        np.ma.masked_array([0.1, 0.2, 0.3], mask=[False, True, False]),
+        [0.1, None, 0.3],
+        np.zeros(3, dtype=[("x", "f8")]),
+    ],
+    ids=["complex", "text", "bytes", "dates", "durations", "masked", "None", "structured"],
+)
+def test_what_is_not_a_real_number_is_no_evidence(values):
+    curriculum = curriculum_over(3)
+    before = curriculum.state_dict()
+    with pytest.raises(TypeError, match="evidence.values must be 3 numbers"):
+        curriculum.observe(Evidence(0, values=values))
+    assert curriculum.state_dict()["rng"] == before["rng"]
+    curriculum.next()
+
+
+@pytest.mark.parametrize("step", [1j, "5", b"5", np.datetime64(5, "s"), np.ma.masked, None])
+def test_a_step_is_a_real_number(step):
+    with pytest.raises(TypeError, match="evidence.step must be one number"):
+        curriculum_over(3).observe(Evidence(step, values=[0.1, 0.2, 0.3]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 1, 1],
+        [False, True, True],
+        [Fraction(0), 1, 1.0],
+        np.array([0, 1, 1], dtype=np.float16),
+        np.ma.masked_array([0.0, 1.0, 1.0]),
+        np.array([0, 1, 1], dtype=ml_dtypes.bfloat16),
+    ],
+    ids=["int", "bool", "fraction", "half", "unmasked", "bfloat16"],
+)
+def test_every_kind_of_real_number_is_evidence(values):
+    curriculum = curriculum_over(3)
+    curriculum.observe(Evidence(0, values=values))
+    assert curriculum.success().tolist() == [0.0, 1.0, 1.0]
 
 
 def test_time_does_not_run_backwards():
@@ -267,6 +329,42 @@ def test_saving_replaces_a_file_only_when_the_new_one_is_whole(tmp_path, monkeyp
         curriculum.save(path)
     assert path.read_bytes() == first
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_evidence_beside_a_draw_counts_for_the_next_draw(monkeypatch):
+    """A draw that is under way when evidence arrives keeps no distribution of before."""
+    curriculum = curriculum_over(3, "procurl-argmax")
+    computing, go_on = threading.Event(), threading.Event()
+    plain = type(curriculum.strategy).probabilities
+
+    def slow(strategy, state):
+        p = plain(strategy, state)
+        computing.set()
+        go_on.wait(10)
+        return p
+
+    monkeypatch.setattr(type(curriculum.strategy), "probabilities", slow)
+    draw = threading.Thread(target=curriculum.next)
+    evidence = Evidence(1, values=[0.0, 0.5, 1.0])
+    observe = threading.Thread(target=curriculum.observe, args=(evidence,))
+    draw.start()
+    assert computing.wait(10)
+    observe.start()
+    observe.join(0.2)  # ends here only if nothing makes it wait for the draw
+    go_on.set()
+    draw.join()
+    observe.join()
+    assert set(curriculum.next(100).tolist()) == {1}
+
+
+def test_a_curriculum_can_be_copied_and_pickled():
+    curriculum = curriculum_over(30)
+    curriculum.observe(Evidence(1, values=np.linspace(0, 1, 30)))
+    copies = copy.deepcopy(curriculum), pickle.loads(pickle.dumps(curriculum))
+    expected = curriculum.next(20).tolist()
+    for other in copies:
+        assert other.next(20).tolist() == expected
+        other.observe(Evidence(2, values=np.linspace(0, 1, 30)))
 
 
 def test_bad_arguments_are_named():

@@ -1,6 +1,7 @@
 """The one object that an integration holds: a strategy on a pool, with state and randomness."""
 
 import logging
+import threading
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -8,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.evidence import Evidence
-from procurl.internals.archive import read_archive, write_archive
+from procurl.evidence.checks import LIMIT, check_evidence
+from procurl.internals.archive import content_errors, read_archive, write_archive
 from procurl.internals.checks import require_number, require_whole
 from procurl.internals.settings import describe
 from procurl.strategies.registry import as_strategy
@@ -17,7 +19,6 @@ from procurl.success import Success
 from procurl.tasks.pool import TaskPool
 
 Ids = NDArray[np.int64]
-COUNTS = ("wins", "losses", "played")
 SUM_TOLERANCE = 1e-3  # of probabilities in single precision, over large pools
 FORMAT = 1
 log = logging.getLogger(__name__)
@@ -45,6 +46,10 @@ class Curriculum:
     >>> curriculum.probabilities().round(3)
     array([0.007, 0.987, 0.007])
 
+    Threads may share a curriculum: each call sees all evidence of the calls that returned before
+    it, and no part of a call that is under way. The choices are repeatable if the order of the
+    calls is.
+
     Args:
         strategy: from `make_strategy`, your own, or a name for its default settings.
         pool: the tasks to choose from.
@@ -64,27 +69,43 @@ class Curriculum:
         self._state = self.strategy.init(len(pool))
         self._cumulative: NDArray[np.float64] | None = None
         self._bounds_fit = True  # of all evidence so far
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     def next(self, k: int = 1) -> Ids:
         """[k] ids of the tasks to play next, drawn independently of each other."""
         require_whole("k", k, at_least=1)
-        if self._cumulative is None:
-            cumulative = np.cumsum(self.probabilities())
-            cumulative /= cumulative[-1]
-            self._cumulative = cumulative
-        return np.searchsorted(self._cumulative, self._rng.random(k), side="right")
+        with self._lock:
+            if self._cumulative is None:
+                cumulative = np.cumsum(self.probabilities())
+                cumulative /= cumulative[-1]
+                self._cumulative = cumulative
+            return np.searchsorted(self._cumulative, self._rng.random(k), side="right")
 
     def observe(self, evidence: Evidence) -> None:
-        """Update the strategy with new evidence; bad evidence raises and changes nothing."""
-        checked = self._checked(evidence)
-        self._check_bounds(checked)
-        self._state = self.strategy.update(self._state, checked)
-        self._cumulative = None
-        self.step = float(checked.step)
+        """Update the strategy with new evidence; bad evidence raises and changes nothing.
+
+        Every field holds one real number per task, finite and at most 1e30 in size. Complex
+        numbers, text, dates and masked entries raise.
+        """
+        with self._lock:
+            checked = self._checked(evidence)
+            self._check_bounds(checked)
+            self._state = self.strategy.update(self._state, checked)
+            self._cumulative = None
+            self.step = float(checked.step)
 
     def probabilities(self) -> NDArray[np.float64]:
         """[n] how likely each task is to be drawn next."""
-        p = np.asarray(self.strategy.probabilities(self._state), dtype=np.float64)
+        return self._probabilities(self._state)
+
+    def _probabilities(self, state: Any) -> NDArray[np.float64]:
+        p = np.asarray(self.strategy.probabilities(state), dtype=np.float64)
         n = len(self.pool)
         if p.shape != (n,) or not np.all(p >= 0) or abs(p.sum() - 1) > SUM_TOLERANCE:
             raise ValueError(
@@ -101,9 +122,9 @@ class Curriculum:
     def metrics(self, top: int = 5) -> Metrics:
         """Entropy, effective number of tasks, mean success, most and least likely tasks."""
         require_whole("top", top, at_least=1)
-        p = self.probabilities()
+        with self._lock:
+            p, success = self.probabilities(), self.success()
         entropy = -float(np.sum(p * np.log(np.where(p > 0, p, 1.0))))
-        success = self.success()
         return Metrics(
             entropy=entropy,
             effective_tasks=float(np.exp(entropy)),
@@ -114,13 +135,15 @@ class Curriculum:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue identically: JSON values, and arrays under `state`."""
+        with self._lock:
+            step, rng, state = self.step, self._rng.bit_generator.state, self._state
         return {
             "format": FORMAT,
             "strategy": describe(self.strategy),
             "pool": {"tasks": len(self.pool), "fingerprint": self.pool.fingerprint},
-            "step": self.step,
-            "rng": self._rng.bit_generator.state,
-            "state": {name: array.copy() for name, array in _leaves(self._state).items()},
+            "step": step,
+            "rng": rng,
+            "state": {name: array.copy() for name, array in _leaves(state).items()},
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
@@ -136,8 +159,11 @@ class Curriculum:
         state = _with_leaves(self._state, dict(saved["state"]))
         rng = np.random.default_rng()
         rng.bit_generator.state = saved["rng"]
-        step = float(saved["step"])
-        self._state, self._rng, self._cumulative, self.step = state, rng, None, step
+        require_number("the saved step", saved["step"], at_least=0, at_most=LIMIT)
+        self._probabilities(state)  # raises if nothing can be drawn from this state
+        with self._lock:
+            self._state, self._rng, self._cumulative = state, rng, None
+            self.step = float(saved["step"])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to one file of arrays and JSON, without pickled code."""
@@ -148,10 +174,8 @@ class Curriculum:
     def load(self, path: str | PathLike[str]) -> Self:
         """Continue from a file written by `save`, with the same strategy and pool."""
         meta, arrays = read_archive(path)
-        try:
+        with content_errors(path):
             self.load_state_dict(meta | {"state": arrays})
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path}: {error}") from error
         return self
 
     def _check_bounds(self, evidence: Evidence) -> None:
@@ -179,50 +203,16 @@ class Curriculum:
 
     def _checked(self, evidence: Evidence) -> Evidence:
         """`evidence` as NumPy arrays, with the noise that the strategy needs; raises if bad."""
-        if not isinstance(evidence, Evidence):
-            raise TypeError(f"evidence must be procurl.Evidence, got {type(evidence).__name__}")
-        if np.ndim(evidence.step):
-            raise ValueError(f"evidence.step must be one number, got {evidence.step!r}")
-        step = np.asarray(evidence.step).item()
-        require_number("evidence.step", step, at_least=self.step)
-        n = len(self.pool)
-        arrays: dict[str, Any] = {}
-        for name, given in evidence._asdict().items():
-            if name != "step" and given is not None:
-                arrays[name] = _checked_field(f"evidence.{name}", given, n)
-                if name in COUNTS and arrays[name].min() < 0:
-                    raise ValueError(f"evidence.{name} must not be negative: it counts episodes")
-        # A task that was not played has no score.
-        relevant = arrays["played"] > 0 if "played" in arrays else np.ones(n, dtype=bool)
-        for name, array in arrays.items():
-            bad = ~np.isfinite(array) & (relevant if name == "score" else True)
-            if bad.any():
-                task = int(np.argmax(bad))
-                raise ValueError(
-                    f"evidence.{name} must be finite, got {array[task]} for task {task}; "
-                    "the curriculum is unchanged"
-                )
+        checked = check_evidence(evidence, len(self.pool), self.step)
         for name in self.strategy.needs:
-            if name not in arrays and name != "noise":
+            if getattr(checked, name, None) is None and name != "noise":
                 raise ValueError(
                     f"evidence.{name} is missing: {type(self.strategy).__name__} requires it "
                     f"(it needs {', '.join(self.strategy.needs)})"
                 )
-        if "noise" in self.strategy.needs and "noise" not in arrays:
-            arrays["noise"] = self._rng.uniform(-1.0, 1.0, n)
-        return Evidence(step=np.float64(step), **arrays)
-
-
-def _checked_field(argument: str, given: Any, n: int) -> NDArray[np.float64]:
-    try:
-        array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{argument} must be {n} numbers: {error}") from error
-    if array.shape != (n,):
-        raise ValueError(
-            f"{argument} must hold one number for each of the {n} tasks, got shape {array.shape}"
-        )
-    return array
+        if "noise" in self.strategy.needs and checked.noise is None:
+            return checked._replace(noise=self._rng.uniform(-1.0, 1.0, len(self.pool)))
+        return checked
 
 
 def _smallest(values: NDArray[np.float64], count: int) -> Ids:

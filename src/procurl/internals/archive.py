@@ -7,7 +7,9 @@ with zeros in its own place.
 
 import hashlib
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,44 @@ NO_DIGEST = "0" * 64
 LENGTH_BYTES = 8  # of the header's length, with which a safetensors file starts
 DTYPE_KINDS = "biuf"
 MAX_ITEM_BYTES = 8  # safetensors has no long double
+# What code raises that reads values of another type or form than it expects.
+UNEXPECTED = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    zlib.error,
+)
+
+
+@contextmanager
+def content_errors(source: str | PathLike[str]) -> Iterator[None]:
+    """Turn what goes wrong with the content of a file into a ValueError that names the file.
+
+    A checksum says that a file is as it was written, not that procurl wrote it.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if str(error).startswith(str(source)):
+            raise
+        raise ValueError(f"{source}: {error}") from error
+    except KeyError as error:
+        raise ValueError(
+            f"{source}: the entry {error} is missing; it is not a file that this "
+            "version of procurl wrote"
+        ) from error
+    except UNEXPECTED as error:
+        raise ValueError(
+            f"{source}: its content has another form than this version of procurl writes "
+            f"({type(error).__name__}: {error})"
+        ) from error
 
 
 def write_archive(
@@ -66,6 +106,7 @@ def unpack_archive(
         content: to be unpacked.
         source: where it came from, for error messages.
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     length = int.from_bytes(content[:LENGTH_BYTES], "little")
@@ -74,15 +115,22 @@ def unpack_archive(
         about = json.loads(header["__metadata__"][KEY])
         digest = about["sha256"].encode()
         place = content.index(digest)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, *UNEXPECTED) as error:
         raise ValueError(f"{source}: not a procurl archive, or its header is damaged") from error
     whole = hashlib.sha256(content[:place])
     whole.update(NO_DIGEST.encode())
     whole.update(memoryview(content)[place + len(digest) :])
     if whole.hexdigest().encode() != digest:
         raise ValueError(f"{source}: the file is truncated or altered, its checksum is wrong")
-    arrays = load(content)
-    return about["meta"], {name: _writable(arrays[name]) for name in about["names"]}
+    with content_errors(source):
+        try:
+            arrays = load(content)
+        except SafetensorError as error:
+            raise ValueError(f"its arrays cannot be read: {error}") from error
+        meta, names = about["meta"], about["names"]
+        if not isinstance(meta, dict) or set(names) != set(arrays):
+            raise ValueError("its header does not describe its content")
+        return meta, {name: _writable(arrays[name]) for name in names}
 
 
 def _little_endian(name: str, array: NDArray[Any]) -> NDArray[Any]:

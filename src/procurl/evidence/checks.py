@@ -1,0 +1,100 @@
+"""What a curriculum accepts as evidence: plain finite numbers of a sensible size."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.evidence.evidence import Evidence
+from procurl.internals.checks import require_number
+
+COUNTS = ("wins", "losses", "played")
+# Strategies square, sum and subtract what they receive. From here, a square over a pool of any size
+# stays within double precision and the number itself within single precision. No return or count
+# of an environment comes near it.
+LIMIT = 1e30
+
+
+def check_evidence(evidence: Evidence, n: int, since: float) -> Evidence:
+    """`evidence` as NumPy arrays in double precision; raises if a strategy could not use it.
+
+    Args:
+        evidence: on n tasks.
+        n: tasks of the pool.
+        since: step of the previous evidence.
+    """
+    if not isinstance(evidence, Evidence):
+        raise TypeError(f"evidence must be procurl.Evidence, got {type(evidence).__name__}")
+    step = _step(evidence.step)
+    require_number("evidence.step", step, at_least=since)
+    if step > LIMIT:
+        raise ValueError(f"evidence.step must be at most {LIMIT:g}, got {step!r}")
+    arrays: dict[str, Any] = {}
+    for name, given in evidence._asdict().items():
+        if name != "step" and given is not None:
+            arrays[name] = _numbers(f"evidence.{name}", given, n)
+            if name in COUNTS and arrays[name].min() < 0:
+                raise ValueError(f"evidence.{name} must not be negative: it counts episodes")
+    # A task that was not played has no score.
+    relevant = arrays["played"] > 0 if "played" in arrays else np.ones(n, dtype=bool)
+    for name, array in arrays.items():
+        _check_size(name, array, relevant if name == "score" else np.ones(n, dtype=bool))
+    return Evidence(step=np.float64(step), **arrays)
+
+
+def _step(given: Any) -> Any:
+    array = _plain("evidence.step", given, "one number")
+    if array.ndim:
+        raise ValueError(f"evidence.step must be one number, got {given!r}")
+    return array.item()
+
+
+def _numbers(argument: str, given: Any, n: int) -> NDArray[np.float64]:
+    """[n] `given` in double precision."""
+    try:
+        array = _plain(argument, given, f"{n} numbers").astype(np.float64)
+    except OverflowError as error:  # an integer of more than 308 digits
+        raise ValueError(f"{argument} must be at most {LIMIT:g} in size: {error}") from error
+    if array.shape != (n,):
+        raise ValueError(
+            f"{argument} must hold one number for each of the {n} tasks, got shape {array.shape}"
+        )
+    return array
+
+
+def _plain(argument: str, given: Any, expected: str) -> NDArray[Any]:
+    """`given` as an array of real numbers.
+
+    NumPy would convert strings and dates, drop imaginary parts and fill in masked entries.
+    """
+    if np.ma.is_masked(given):
+        raise TypeError(
+            f"{argument} must be {expected}, got an array with masked entries: fill them, "
+            "or leave the field out"
+        )
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{argument} must be {expected}: {error}") from error
+    kind = array.dtype.kind
+    # bfloat16 and its kin are of the kind V, like structured arrays, but not of the type void.
+    if kind in "biuf" or (kind == "V" and array.dtype.type is not np.void):
+        return array
+    for task, value in enumerate(array.flat):
+        if kind != "O" or not isinstance(value, Real):
+            raise TypeError(f"{argument} must be {expected}, got {value!r:.80} for task {task}")
+    return array
+
+
+def _check_size(name: str, array: NDArray[np.float64], relevant: NDArray[np.bool_]) -> None:
+    """Raise unless the relevant numbers are finite and at most `LIMIT` in size."""
+    bad = ~(np.abs(array) <= LIMIT) & relevant
+    if not bad.any():
+        return
+    task = int(np.argmax(bad))
+    allowed = "finite" if not np.isfinite(array[task]) else f"at most {LIMIT:g} in size"
+    raise ValueError(
+        f"evidence.{name} must be {allowed}, got {array[task]} for task {task}; "
+        "the curriculum is unchanged"
+    )
