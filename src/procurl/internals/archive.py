@@ -5,11 +5,13 @@ arrays in their order (safetensors sorts them) and the SHA-256 of the file. The 
 with zeros in its own place.
 """
 
+import csv
 import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from gzip import BadGzipFile
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ UNEXPECTED = (
     ArithmeticError,
     AssertionError,
     AttributeError,
+    BadGzipFile,
     EOFError,
     LookupError,
     MemoryError,
@@ -36,6 +39,7 @@ UNEXPECTED = (
     RuntimeError,
     StopIteration,
     TypeError,
+    csv.Error,
     zlib.error,
 )
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import hashlib
 import json
 
 import numpy as np
@@ -112,11 +113,54 @@ def test_damage_is_noticed(tmp_path, results, file):
         read_records(tmp_path)
 
 
+def test_every_change_to_the_description_is_noticed(tmp_path, results):
+    write_records(compact(results), tmp_path)
+    path = tmp_path / FILE
+    whole = path.read_text(encoding="utf-8")
+    assert json.loads(whole)["sha256"].keys() == {FILE, EVALUATIONS, CURRICULUM}
+    for before, after in (
+        ('"steps": 200000', '"steps": 300000'),
+        ('"engine": "jax"', '"engine": "sb3"'),
+        ('"cores": 2', '"cores": 3'),
+        ('"format": 3', '"format": 2'),
+    ):
+        assert before in whole
+        path.write_text(whole.replace(before, after), encoding="utf-8")
+        with pytest.raises(ValueError, match="json: the file was changed or truncated"):
+            read_records(tmp_path)
+    about = json.loads(whole)
+    del about["sha256"][FILE]
+    path.write_text(json.dumps(about), encoding="utf-8")
+    with pytest.raises(ValueError, match="json: the file was changed or truncated"):
+        read_records(tmp_path)
+
+
+def test_records_name_no_file_outside_their_folder(tmp_path, results):
+    write_records(compact(results), tmp_path / "records")
+    (tmp_path / "secret").write_text("mine")
+    path = tmp_path / "records" / FILE
+    about = json.loads(path.read_text(encoding="utf-8"))
+    about["sha256"]["../secret"] = hashlib.sha256(b"mine").hexdigest()
+    others = {name: digest for name, digest in about["sha256"].items() if name != FILE}
+    text = json.dumps({**about, "sha256": others}, sort_keys=True)
+    about["sha256"][FILE] = hashlib.sha256(text.encode()).hexdigest()
+    path.write_text(json.dumps(about), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"must name files of the records only, got .*\.\./secret"):
+        read_records(tmp_path / "records")
+
+
+def test_a_pool_whose_columns_are_in_another_order_comes_back(tmp_path, results):
+    names = [name.title() for name in results.pool.names[::-1]]
+    pool = TaskPool(results.pool.contexts[:, ::-1], names=names)
+    write_records(compact(dataclasses.replace(results, pool=pool)), tmp_path)
+    assert read_records(tmp_path).results.pool.fingerprint == pool.fingerprint
+
+
 def test_a_folder_without_records_is_named(tmp_path):
     with pytest.raises(ValueError, match="has no records"):
         read_records(tmp_path)
     (tmp_path / FILE).write_text("{}")
-    with pytest.raises(ValueError, match="cannot be used: 'format'"):
+    with pytest.raises(ValueError, match="the entry 'format' is missing"):
         read_records(tmp_path)
 
 
@@ -157,13 +201,14 @@ def test_the_first_format_is_still_read(tmp_path, results):
     write_records(compact(results), tmp_path)
     about = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
     (part,) = about.pop("parts")
+    del about["sha256"][FILE]
     old = about | {"format": 1, "facts": part["facts"]}
     (tmp_path / FILE).write_text(json.dumps(old), encoding="utf-8")
     read = read_records(tmp_path)
     assert read.parts == [Part(LABELS, {**part["facts"], "eval_every": 25_000})]
     assert read.results.labels == LABELS
-    (tmp_path / FILE).write_text(json.dumps(old | {"format": 3}), encoding="utf-8")
-    with pytest.raises(ValueError, match="format must be 1 or 2, got 3"):
+    (tmp_path / FILE).write_text(json.dumps(old | {"format": 4}), encoding="utf-8")
+    with pytest.raises(ValueError, match="format must be one of 1, 2, 3, got 4"):
         read_records(tmp_path)
 
 

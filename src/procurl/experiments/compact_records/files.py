@@ -2,7 +2,8 @@
 
 Each experiment has a folder with
 
-- `experiment.json`: what all runs share, how each contender was trained, checksums of the files;
+- `experiment.json`: what all runs share, how each contender was trained, checksums of all files,
+  its own included;
 - `evaluations.csv.gz`: a row per evaluation;
 - `curriculum.csv.gz`: a row per block of picked tasks, for the first runs of each contender;
 - `pool.csv`: the pool, unless procurl can make it.
@@ -26,6 +27,8 @@ from procurl.envs.registry import environment_names, make_host_env, make_pool
 from procurl.experiments.analysis.trends import Trend, features_of
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import CompactRecords, Part, compact, shared_facts
+from procurl.internals.archive import content_errors
+from procurl.internals.checks import require_whole
 from procurl.internals.files import write_bytes, write_text
 from procurl.records.evaluation import Evaluation, column_names, from_scalars, scalar_values
 from procurl.records.results import Results, RunId
@@ -35,7 +38,8 @@ FILE = "experiment.json"
 EVALUATIONS = "evaluations.csv.gz"
 CURRICULUM = "curriculum.csv.gz"
 POOL = "pool.csv"
-FORMAT = 2  # format 1 had a single part, stored as `facts`
+FORMAT = 3  # 1 had a single part, stored as `facts`; 1 and 2 had no checksum of FILE
+FORMATS = (1, 2, FORMAT)
 RUN_COLUMNS = RunId._fields
 COLUMNS = (*RUN_COLUMNS, *column_names())
 OWN_POOLS = ("uniform", "hard")
@@ -62,7 +66,7 @@ def write_records(records: CompactRecords, folder: Path) -> None:
         contents[POOL] = _pool_file(results, folder)
     for name, content in contents.items():
         write_bytes(folder / name, content)
-    about = {
+    about: dict[str, Any] = {
         "format": FORMAT,
         "env": results.env,
         "engine": results.engine,
@@ -74,7 +78,9 @@ def write_records(records: CompactRecords, folder: Path) -> None:
         "parts": [{"labels": part.labels, "facts": part.facts} for part in records.parts],
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
     }
-    write_text(folder / FILE, json.dumps(about, indent=2, default=str) + "\n")
+    about = json.loads(json.dumps(about, default=str))
+    about["sha256"][FILE] = _digest(about)
+    write_text(folder / FILE, json.dumps(about, indent=2) + "\n")
 
 
 def read_records(folder: Path) -> CompactRecords:
@@ -82,30 +88,30 @@ def read_records(folder: Path) -> CompactRecords:
     path = folder / FILE
     if not path.exists():
         raise ValueError(f"{folder} has no records: it has no {FILE}")
-    try:
+    with content_errors(path):
         about = json.loads(path.read_text(encoding="utf-8"))
-        if about["format"] not in (1, FORMAT):
-            raise ValueError(f"format must be 1 or {FORMAT}, got {about['format']!r}")
-        contents = {name: _checked(folder / name, want) for name, want in about["sha256"].items()}
+        _check_about(about)
+        contents = {
+            name: _checked(folder / name, want)
+            for name, want in about["sha256"].items()
+            if name != FILE
+        }
         pool = _read_pool(folder, about)
         evaluations = _read_evaluations(contents[EVALUATIONS])
         found = _read_trends(contents[CURRICULUM], pool)
-        stopped = {RunId(*run): step for *run, step in about["stopped"]}
         parts = _read_parts(about, evaluations)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} cannot be used: {error}") from error
-    results = Results(
-        env=about["env"],
-        engine=about["engine"],
-        steps=about["steps"],
-        n_envs=about["n_envs"],
-        pool=pool,
-        runs=list(evaluations),
-        evaluations=evaluations,
-        stopped=stopped,
-        facts=shared_facts(parts),
-        detail=evaluations.__getitem__,
-    )
+        results = Results(
+            env=about["env"],
+            engine=about["engine"],
+            steps=about["steps"],
+            n_envs=about["n_envs"],
+            pool=pool,
+            runs=list(evaluations),
+            evaluations=evaluations,
+            stopped={RunId(*run): step for *run, step in about["stopped"]},
+            facts=shared_facts(parts),
+            detail=evaluations.__getitem__,
+        )
     return CompactRecords(results, found, parts)
 
 
@@ -183,6 +189,32 @@ def _packed(head: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> bytes:
     return gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0)
 
 
+def _digest(about: Mapping[str, Any]) -> str:
+    """The checksum of `experiment.json`: of its entries, without the checksum itself."""
+    others = {name: digest for name, digest in about["sha256"].items() if name != FILE}
+    text = json.dumps({**about, "sha256": others}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_about(about: Mapping[str, Any]) -> None:
+    """Raise unless the entries of `experiment.json` are as written, and of the right types."""
+    if about["format"] not in FORMATS:
+        listed = ", ".join(map(str, FORMATS))
+        raise ValueError(f"format must be one of {listed}, got {about['format']!r}")
+    digests = about["sha256"]
+    if (about["format"] >= 3 or FILE in digests) and digests.get(FILE) != _digest(about):
+        raise ValueError("the file was changed or truncated: its checksum is wrong")
+    if foreign := set(digests) - {FILE, EVALUATIONS, CURRICULUM, POOL}:
+        raise ValueError(f"sha256 must name files of the records only, got {sorted(foreign)}")
+    for name in ("env", "engine"):
+        if not isinstance(about[name], str):
+            raise TypeError(f"{name} must be text, got {about[name]!r}")
+    for name in ("steps", "n_envs"):
+        require_whole(name, about[name], at_least=1)
+    for *_, step in about["stopped"]:
+        require_whole("a step in stopped", step, at_least=0)
+
+
 def _checked(path: Path, wanted: str) -> bytes:
     try:
         content = path.read_bytes()
@@ -208,7 +240,7 @@ def _read_evaluations(content: bytes) -> dict[RunId, list[Evaluation]]:
 def _read_parts(
     about: Mapping[str, Any], evaluations: Mapping[RunId, Sequence[Evaluation]]
 ) -> list[Part]:
-    if about["format"] == FORMAT:
+    if about["format"] > 1:
         return [Part(tuple(part["labels"]), part["facts"]) for part in about["parts"]]
     facts = dict(about["facts"])
     steps = [at.step for at in next(iter(evaluations.values()), ())]
@@ -239,7 +271,7 @@ def _read_pool(folder: Path, about: Mapping[str, Any]) -> TaskPool:
     env, kind = about["env"], about["pool"]
     if kind is not None:
         pool = make_pool(env, kind)
-    elif env in environment_names():
+    elif _has_own_format(env):
         pool = make_host_env(env).read_pool(folder / POOL)
     else:
         pool = TaskPool.from_csv(folder / POOL)
@@ -250,8 +282,13 @@ def _read_pool(folder: Path, about: Mapping[str, Any]) -> TaskPool:
 
 def _pool_file(results: Results, folder: Path) -> bytes:
     path = folder / POOL
-    if results.env in environment_names():
+    if _has_own_format(results.env):
         make_host_env(results.env).write_pool(results.pool, path)
     else:
         results.pool.to_csv(path)
     return path.read_bytes()
+
+
+def _has_own_format(env: str) -> bool:
+    """Whether the pools of an environment are not plain CSV files of contexts."""
+    return env in environment_names() and make_pool(env, size=1).contexts is None
