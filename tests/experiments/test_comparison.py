@@ -79,7 +79,7 @@ def test_a_lost_store_is_filled_from_the_checkpoints(compared, capsys, tmp_path)
     assert main(command) == 2
     error = capsys.readouterr().err
     assert "results.sqlite is damaged" in error
-    assert "Delete it" in error
+    assert "Delete all files results.sqlite*" in error
     (copy / "results.sqlite").unlink()
     assert main(command) == 0
     assert exported(copy, capsys) == [row for row in before if row["seed"] != "2"]

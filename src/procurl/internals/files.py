@@ -2,11 +2,13 @@
 
 import hashlib
 import os
+import re
 import secrets
 from os import PathLike
 from pathlib import Path
 
 NAME_BYTES = 255  # of a file name, which most file systems allow
+TEMPORARY = re.compile(r"\..+\.([1-9]\d*)\.[0-9a-f]{8}(-wal|-shm|-journal)?")
 HASH_DIGITS = 16  # in place of what is cut off a longer name
 
 
@@ -41,8 +43,37 @@ def write_bytes(path: str | PathLike[str], content: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(target)) from error
 
 
+def temporary_path(target: Path) -> Path:
+    """Where to write a file before it takes the place of `target`; it names this process."""
+    return target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
+
+
+def remove_leftovers(folder: Path) -> int:
+    """Remove the temporary files in `folder` of processes that were killed; returns their number.
+
+    Files of processes that still run on this machine are kept.
+    """
+    removed = 0
+    for path in folder.glob(".*"):
+        found = TEMPORARY.fullmatch(path.name)
+        if found and not _is_running(int(found[1])):
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
 def _replace(target: Path, content: bytes) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = temporary_path(target)
     try:
         with open(temporary, "xb") as file:
             file.write(content)

@@ -19,6 +19,7 @@ from typing import Any, Self
 from procurl.records.evaluation import Evaluation, column_names, from_scalars, scalar_values
 from procurl.records.experiment import Contender, Experiment, RunPlan, differences
 from procurl.records.export import ExportRow
+from procurl.records.guard import Guard
 from procurl.records.machine import machine, versions
 from procurl.records.packing import pack_detail, pack_pool, unpack_detail, unpack_pool
 from procurl.records.results import Results, RunId
@@ -49,9 +50,11 @@ class Store:
         self._db = connection
         self._numbers: dict[RunId, int] | None = None  # of all runs; None if unknown
         self._version = -1  # of the file, which other processes may change
+        self._guard = Guard(self.path)
         try:
             with clear_errors(self.path):
                 check_tables(connection, self.path)
+                self._guard.check_commits(connection)
                 self.experiment = Experiment(**json.loads(self._fact("experiment")))
         except BaseException:
             connection.close()
@@ -67,6 +70,7 @@ class Store:
         """Close the file."""
         with clear_errors(self.path):
             self._db.close()
+        self._guard.close()
 
     @property
     def plan(self) -> RunPlan:
@@ -77,26 +81,31 @@ class Store:
 
     def transaction(self) -> AbstractContextManager[None]:
         """A context in which either everything is written or nothing."""
-        return self._within("BEGIN IMMEDIATE")
+        return self._within("BEGIN IMMEDIATE", write=True)
 
     def _consistent_read(self) -> AbstractContextManager[None]:
         """A context in which all reads see the same state, whatever other processes write."""
         return self._within("BEGIN")
 
     @contextmanager
-    def _within(self, begin: str) -> Iterator[None]:
+    def _within(self, begin: str, write: bool = False) -> Iterator[None]:
         with clear_errors(self.path):
             if self._db.in_transaction:
                 yield
                 return
+            if write:
+                self._guard.check_file()
             self._db.execute(begin)
             try:
                 yield
+                number = self._guard.number(self._db) if write else None
                 self._db.execute("COMMIT")
             except BaseException:
                 self._db.rollback()
                 self._numbers = None
                 raise
+        if number is not None:
+            self._guard.commit_made(number)
 
     def add_command(self, time: str, command: str) -> None:
         """Record a command that was run here, with this machine and its package versions."""

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,11 +11,13 @@ from pathlib import Path
 from sqlite3 import Connection, DatabaseError, OperationalError
 from typing import Any
 
+from procurl.internals.files import temporary_path
 from procurl.records.evaluation import SCALARS, column_names
 from procurl.records.packing import ARRAYS
 
 APPLICATION = 0x70726F63  # "proc", which marks the file as ours
 FORMAT = f"2 ({', '.join(column_names())})"
+COMMITS = "-commits"  # ends the name of the file that counts commits
 PAGE = 4096  # bytes; the size of a complete file is a multiple
 PATIENCE = 60.0  # seconds that a writer waits for another one
 SQL_TYPES = {int: "INTEGER", float: "REAL"}
@@ -45,9 +46,8 @@ class DamagedError(ValueError):
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(
-            f"{path} is damaged: {what}. Delete it together with {path.name}-wal and "
-            f"{path.name}-shm and run the same command again: results are recovered from the "
-            "checkpoints, and the rest is trained again"
+            f"{path} is damaged: {what}. Delete all files {path.name}* and run the same command "
+            "again: results are recovered from the checkpoints, and the rest is trained again"
         )
 
 
@@ -74,7 +74,7 @@ def clear_errors(path: Path) -> Iterator[None]:
 
 def create_file(path: Path, facts: Mapping[str, Any]) -> None:
     """Create the file of a store atomically."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = temporary_path(path)
     try:
         with clear_errors(path):
             connection = sqlite3.connect(temporary, isolation_level=None)
@@ -91,6 +91,8 @@ def create_file(path: Path, facts: Mapping[str, Any]) -> None:
                 connection.execute("COMMIT")
             finally:
                 connection.close()
+        for suffix in ("-wal", "-shm", COMMITS):  # of an earlier store, which was deleted
+            path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
         os.replace(temporary, path)
     finally:
         for left_over in path.parent.glob(f"{temporary.name}*"):

@@ -163,3 +163,19 @@ def test_sending_to_a_process_that_failed_raises_its_error():
     worker.process.join()
     with pytest.raises(ImportError, match="flax is not installed"):
         worker.send("batch")
+
+
+def test_whoever_owns_a_directory_removes_what_killed_processes_left(tmp_path):
+    gone = multiprocessing.get_context("spawn").Process()
+    gone.start()
+    gone.join()
+    models = tmp_path / "runs" / "iid" / "seeds-00000-00001" / "models"
+    models.mkdir(parents=True)
+    places = (tmp_path, models.parent, models)
+    for place in places:
+        (place / f".results.sqlite.{gone.pid}.0123abcd").touch()
+        (place / f".results.sqlite.{os.getpid()}.0123abcd").touch()
+    with local.sole_user(tmp_path):
+        for place in places:
+            names = [path.name for path in place.glob(".*")]
+            assert names == [f".results.sqlite.{os.getpid()}.0123abcd"]

@@ -1,5 +1,7 @@
 """Checkpoints on disk: the newest whole one counts, whatever happened to the other."""
 
+import shutil
+
 import pytest
 
 from procurl.experiments.running.slots import NAMES, STEP, Slots
@@ -104,3 +106,12 @@ def test_no_folder_is_no_checkpoint(tmp_path):
 def test_only_the_newest_stays_at_the_end(tmp_path):
     kept(tmp_path, 2, 4).drop_older()
     assert steps_in(tmp_path) == [4]
+
+
+def test_a_folder_that_was_removed_is_noticed_at_the_next_checkpoint(tmp_path):
+    folder = tmp_path / "batch"
+    slots = kept(folder, 1)
+    shutil.rmtree(folder)
+    with pytest.raises(OSError, match="was removed while its runs were trained"):
+        slots.keep(2, content(2))
+    assert not folder.exists()

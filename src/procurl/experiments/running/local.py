@@ -17,7 +17,7 @@ from procurl.envs.mujoco.threads import THREADS_VARIABLE
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import Progress, train_batch
 from procurl.experiments.running.slots import Slots
-from procurl.internals.files import write_bytes
+from procurl.internals.files import remove_leftovers, write_bytes
 from procurl.internals.hardware import cores
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -128,7 +128,10 @@ class LocalBackend:
 
 @contextmanager
 def sole_user(folder: Path) -> Iterator[None]:
-    """Hold the directory's lock; raises OSError if another process has it."""
+    """Hold the directory's lock; raises OSError if another process has it.
+
+    Temporary files that killed processes left in the directory are removed.
+    """
     import fcntl
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -139,6 +142,8 @@ def sole_user(folder: Path) -> Iterator[None]:
             raise OSError(
                 f"{folder} is in use by another procurl; wait for it or choose another directory"
             ) from error
+        for place in (folder, *folder.glob("runs/*/*"), *folder.glob("runs/*/*/models")):
+            remove_leftovers(place)
         yield
 
 

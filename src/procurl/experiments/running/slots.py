@@ -18,6 +18,7 @@ class Slots:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._created = False
         self._steps: dict[Path, int] | None = None  # −1 if the file is missing or damaged
 
     def newest(self, warn: Callable[[str], None]) -> bytes | None:
@@ -46,7 +47,14 @@ class Slots:
             self.newest(warn=lambda _: None)
         assert self._steps is not None
         older = min(self._steps, key=self._steps.__getitem__)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        if not self._created:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._created = True
+        elif not self._folder.is_dir():
+            raise OSError(
+                f"{self._folder} was removed while its runs were trained. Run the same command "
+                "again to train them anew"
+            )
         write_bytes(older, content)
         self._steps[older] = step
 
