@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import random
 import subprocess
 import sys
 import threading
@@ -14,7 +15,9 @@ import numpy as np
 import pytest
 
 from procurl import Curriculum, Evidence, TaskPool, make_strategy
+from procurl.internals.archive import read_archive, write_archive
 from procurl.strategies.iid import IID
+from tests.crafted import altered_arrays, mutated
 
 
 def curriculum_over(n: int, name: str = "procurl-val", seed: int = 0, **settings) -> Curriculum:
@@ -365,6 +368,32 @@ def test_a_curriculum_can_be_copied_and_pickled():
     for other in copies:
         assert other.next(20).tolist() == expected
         other.observe(Evidence(2, values=np.linspace(0, 1, 30)))
+
+
+@pytest.mark.parametrize("name", ["procurl-val", "spdl", "plr"])
+def test_a_crafted_file_is_refused_or_can_be_drawn_from(tmp_path, name):
+    rng, path = random.Random(0), tmp_path / "state"
+    curriculum_over(3, name, seed=1).save(path)
+    meta, arrays = read_archive(path)
+    refused = 0
+    for i in range(300):
+        crafted = altered_arrays(arrays, rng) if i % 3 == 0 else arrays
+        write_archive(path, mutated(meta, rng) or {}, crafted)
+        curriculum = curriculum_over(3, name)
+        before = curriculum.state_dict()
+        try:
+            curriculum.load(path)
+        except ValueError as error:
+            message = str(error)
+            refused += 1
+        else:
+            message = f"{path}: "
+            before = curriculum.state_dict()
+        assert message.startswith(f"{path}: ")
+        assert "\n" not in message
+        assert curriculum.state_dict()["rng"] == before["rng"]
+        curriculum.next(3)
+    assert refused > 200
 
 
 def test_bad_arguments_are_named():

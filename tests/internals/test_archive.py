@@ -1,10 +1,20 @@
 """The archive: what was written comes back, and damage never goes unnoticed."""
 
+import json
+
 import numpy as np
 import pytest
 from safetensors.numpy import load, load_file, save
 
-from procurl.internals.archive import pack_archive, read_archive, unpack_archive, write_archive
+from procurl.internals.archive import (
+    KEY,
+    NO_DIGEST,
+    pack_archive,
+    read_archive,
+    unpack_archive,
+    write_archive,
+)
+from tests.crafted import archive_of, deep
 
 ARRAYS = {
     "doubles": np.linspace(0, 1, 7),
@@ -86,6 +96,45 @@ def test_any_reader_of_safetensors_reads_it(tmp_path):
 def test_another_safetensors_file_is_refused():
     with pytest.raises(ValueError, match="mine: not a procurl archive"):
         unpack_archive(save(ARRAYS), "mine")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        archive_of({}),
+        archive_of({"names": [], "meta": []}),
+        archive_of({"names": [], "meta": None}),
+        archive_of({"names": ["a"], "meta": {}}),
+        archive_of({"names": 5, "meta": {}}),
+        archive_of({"names": [[]], "meta": {}}),
+        archive_of({"names": [], "meta": {}}, b"more"),
+        archive_of({"names": ["a"], "meta": {}}, header={"a": {"dtype": "F9", "shape": [1]}}),
+        archive_of(
+            {"names": ["a"], "meta": {}},
+            b"1234",
+            {"a": {"dtype": "F64", "shape": [10**12], "data_offsets": [0, 4]}},
+        ),
+        archive_of(
+            {"names": ["a"], "meta": {}},
+            b"12",
+            {"a": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}},
+        ),
+        len(deep()).to_bytes(8, "little") + deep().encode(),
+        b"\xff" * 64,
+    ],
+)
+def test_a_crafted_archive_is_refused_in_one_sentence(content):
+    with pytest.raises(ValueError, match="^mine: ") as raised:
+        unpack_archive(content, "mine")
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_nested_too_deep_is_refused():
+    about = '{"sha256": "' + NO_DIGEST + '", "meta": ' + deep() + "}"
+    text = json.dumps({"__metadata__": {KEY: about}}).encode()
+    content = len(text).to_bytes(8, "little") + text
+    with pytest.raises(ValueError, match="mine: not a procurl archive"):
+        unpack_archive(content, "mine")
 
 
 @pytest.mark.parametrize("place", ["missing/a", "file/a", "folder"])

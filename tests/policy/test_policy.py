@@ -1,7 +1,9 @@
 """Saved policies: they act as the trained network does, and no damage goes unnoticed."""
 
+import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 
@@ -21,6 +23,7 @@ from procurl.ppo.learning.networks import (
     init_params,
 )
 from procurl.ppo.learning.settings import PPOSettings, paper_settings
+from tests.crafted import archive_of, deep, mutated
 
 BOX = {"action_low": [-10.0, -10.0], "action_high": [10.0, 10.0]}
 TRAINING = {"strategy": "procurl-val", "seed": 3, "steps": 1_000_000, "performance": 0.84}
@@ -308,6 +311,51 @@ def test_other_files_are_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         load_policy(path)
+
+
+def test_a_crafted_description_is_refused_in_one_sentence(tmp_path):
+    path, _ = saved(tmp_path)
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    rng, refused = random.Random(0), 0
+    for _ in range(300):
+        crafted = mutated(content, rng)
+        digest = hashlib.sha256(json.dumps(crafted, sort_keys=True).encode()).hexdigest()
+        if isinstance(crafted, dict):
+            crafted["sha256"] = digest
+        path.write_text(json.dumps(crafted))
+        message = refusal(tmp_path / "mine")
+        refused += message is not None
+        assert message is None or message.startswith(str(tmp_path / "mine"))
+        assert "\n" not in (message or "")
+    assert refused > 200
+    path.write_text(deep())
+    with pytest.raises(ValueError, match=r"mine\.json: "):
+        load_policy(path)
+
+
+def refusal(path):
+    """Why a policy is refused; None if it acts."""
+    try:
+        policy = load_policy(path)
+    except ValueError as error:
+        return str(error)
+    policy.act([1.0, 2.0, 0.0])
+    return None
+
+
+def test_crafted_weights_are_refused(tmp_path):
+    path, weights = saved(tmp_path)
+    for crafted in (b"", b"\xff" * 40, archive_of({})[:-1]):
+        weights.write_bytes(crafted)
+        content = json.loads(path.read_text()) | {
+            "weights_sha256": hashlib.sha256(crafted).hexdigest()
+        }
+        del content["sha256"]
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        path.write_text(json.dumps(content | {"sha256": digest}))
+        with pytest.raises(ValueError, match=r"mine\.safetensors: not a safetensors file"):
+            load_policy(path)
 
 
 def test_a_failed_save_leaves_the_older_policy(tmp_path, monkeypatch):

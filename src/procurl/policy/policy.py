@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from procurl.internals.archive import content_errors
+from procurl.internals.checks import require_choice, require_whole
 from procurl.internals.files import write_bytes, write_text
 from procurl.policy.weights import (
     CONTINUOUS,
@@ -195,6 +197,7 @@ def load_policy(path: str | PathLike[str]) -> Policy:
         FileNotFoundError: if one of the files is missing.
         ValueError: if one of them is truncated, altered or something else.
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     weights_path, description_path = _pair(path)
@@ -203,17 +206,23 @@ def load_policy(path: str | PathLike[str]) -> Policy:
             raise FileNotFoundError(
                 f"{file} is missing: a policy is that file and {other.name}{_found_in(Path(path))}"
             )
-    content = _read_description(description_path)
     weights = weights_path.read_bytes()
-    if hashlib.sha256(weights).hexdigest() != content["weights_sha256"]:
+    with content_errors(description_path):
+        content = _read_description(description_path)
+        wanted = content["weights_sha256"]
+        description = _description_of(content)
+    if hashlib.sha256(weights).hexdigest() != wanted:
         raise ValueError(
             f"{weights_path}: the file is truncated or altered, or belongs to another "
             f"policy: its checksum is not the one in {description_path.name}"
         )
-    arrays = load(weights)
-    description = _description_of(content)
-    check_arrays(description, arrays)
-    return Policy(description, nested_params(arrays))
+    with content_errors(weights_path):
+        try:
+            arrays = load(weights)
+        except SafetensorError as error:
+            raise ValueError(f"not a safetensors file: {error}") from error
+        check_arrays(description, arrays)
+        return Policy(description, nested_params(arrays))
 
 
 def _read_description(path: Path) -> dict[str, Any]:
@@ -239,7 +248,16 @@ def _description_of(content: Mapping[str, Any]) -> PolicyDescription:
     read: dict[str, Any] = {
         name: tuple(entry) if isinstance(entry, list) else entry for name, entry in entries.items()
     }
-    return PolicyDescription(**read)
+    description = PolicyDescription(**read)
+    require_choice("actions", description.actions, (CONTINUOUS, DISCRETE))
+    for name in ("observation_size", "action_size"):
+        require_whole(name, read[name], at_least=1)
+    for name in ("shared_layers", "policy_layers", "value_layers"):
+        for width in read[name]:
+            require_whole(name, width, at_least=1)
+    if not isinstance(description.environment, str) or not isinstance(description.training, dict):
+        raise TypeError("environment must be text and training a dictionary")
+    return description
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -128,8 +128,12 @@ def check_arrays(description: PolicyDescription, arrays: Mapping[str, NDArray[An
         if not np.isfinite(array).all():
             raise ValueError(f"{name!r} holds NaN or infinity: such a policy cannot act")
     low, high = description.action_low, description.action_high
-    if low is None or high is None:
+    if low is None and high is None:
         return
+    if low is None or high is None:
+        raise ValueError(
+            f"action_low and action_high must both be numbers or both be None, got {low} and {high}"
+        )
     if len(low) != description.action_size or len(high) != description.action_size:
         raise ValueError(
             f"action_low and action_high must be {description.action_size} numbers each, "

@@ -57,6 +57,13 @@ def unpack_progress(
     named = _leaves(runs.state)
     if {f"state{name}" for name, _ in named} != {n for n in arrays if n.startswith("state")}:
         raise ValueError("the checkpoint does not match these runs: its arrays have other names")
+    for name, here in named:
+        saved = arrays[f"state{name}"]
+        if saved.shape != here.shape or saved.dtype != here.dtype:
+            raise ValueError(
+                f"the checkpoint does not match these runs: its {name} has {saved.dtype}"
+                f"{list(saved.shape)}, expected {here.dtype}{list(here.shape)}"
+            )
     leaves = [jnp.asarray(arrays[f"state{name}"]) for name, _ in named]
     runs.state = jax.tree.unflatten(jax.tree.structure(runs.state), leaves)
     runs.updates, runs.seconds = meta["updates"], meta["seconds"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.internals.archive import pack_archive, unpack_archive
+from procurl.internals.archive import content_errors, pack_archive, unpack_archive
 from procurl.records.evaluation import (
     NO_PICKS,
     Evaluation,
@@ -67,19 +67,20 @@ def pack_pool(pool: TaskPool) -> bytes:
 
 def unpack_pool(packed: bytes) -> TaskPool:
     """The pool that `pack_pool` packed."""
-    meta, arrays = unpack_archive(zlib.decompress(packed), "the pool")
-    features = {
-        name.removeprefix("feature:"): column
-        for name, column in arrays.items()
-        if name.startswith("feature:")
-    }
-    if "contexts" in arrays:
-        return TaskPool(
-            arrays["contexts"], names=meta["names"], features=features, labels=meta["labels"]
-        )
-    if "seeds" in arrays:
-        return TaskPool.from_seeds(arrays["seeds"].tolist(), features=features)
-    return TaskPool.from_objects(meta["objects"], features=features, labels=meta["labels"])
+    with content_errors("the stored pool"):
+        meta, arrays = unpack_archive(zlib.decompress(packed), "the stored pool")
+        features = {
+            name.removeprefix("feature:"): column
+            for name, column in arrays.items()
+            if name.startswith("feature:")
+        }
+        if "contexts" in arrays:
+            return TaskPool(
+                arrays["contexts"], names=meta["names"], features=features, labels=meta["labels"]
+            )
+        if "seeds" in arrays:
+            return TaskPool.from_seeds(arrays["seeds"].tolist(), features=features)
+        return TaskPool.from_objects(meta["objects"], features=features, labels=meta["labels"])
 
 
 def pack_detail(evaluation: Evaluation) -> tuple[bytes | None, ...]:
@@ -92,12 +93,13 @@ def pack_detail(evaluation: Evaluation) -> tuple[bytes | None, ...]:
 
 def unpack_detail(evaluation: Evaluation, columns: Sequence[bytes | None]) -> Evaluation:
     """The evaluation with the arrays that `pack_detail` packed."""
-    found = {
-        name: None if column is None else unpack_array(column)
-        for name, column in zip(ARRAYS, columns, strict=True)
-    }
-    if found["tasks"] is not None:
-        found["tasks"] = np.cumsum(found["tasks"])
+    with content_errors("the stored picks and snapshots"):
+        found = {
+            name: None if column is None else unpack_array(column)
+            for name, column in zip(ARRAYS, columns, strict=True)
+        }
+        if found["tasks"] is not None:
+            found["tasks"] = np.cumsum(found["tasks"])
     return _with_arrays(evaluation, found)
 
 

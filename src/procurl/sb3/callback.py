@@ -10,6 +10,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
 from procurl.curriculum import Curriculum
+from procurl.internals.archive import content_errors
 from procurl.internals.checks import require_whole
 from procurl.sb3.critic import ValueFunction
 from procurl.sb3.envs.eval_env import EnvLike
@@ -179,16 +180,20 @@ class CurriculumCallback(BaseCallback):
     def _restore(self, saved: Saved) -> None:
         """Restore a saved run: the curriculum, the episodes and the random states."""
         teacher = self.teacher
-        restore_progress(saved, teacher)
+        with content_errors(saved.source):
+            restore_progress(saved, teacher)
         if saved.starts is None:
             teacher.look()
-        if not restore_episodes(saved, teacher):
+        with content_errors(saved.source):
+            episodes_continue = restore_episodes(saved, teacher)
+        if not episodes_continue:
             # Drawing tasks for the new episodes must not change the curriculum's random numbers.
             before, next_round = teacher.curriculum.state_dict(), teacher.next_round
             self._begin_episodes(saved.meta["episode_seed"])
             teacher.curriculum.load_state_dict(before)
             teacher.next_round = next_round
-        restore_random_state(saved.random)
+        with content_errors(saved.source):
+            restore_random_state(saved.random)
         self._saved, self._saved_at = None, self.num_timesteps
 
     def _begin_episodes(self, seed: int) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import hashlib
 import json
+import random
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from procurl.records.experiment import Experiment
 from procurl.records.results import RunId
 from procurl.records.store import open_experiment
 from procurl.tasks.pool import TaskPool
+from tests.crafted import deep, mutated
 from tests.experiments.synthetic import synthetic_results
 
 LABELS = ("procurl-val", "iid", "procurl-val:beta=10,floor=0.1")
@@ -135,16 +137,51 @@ def test_every_change_to_the_description_is_noticed(tmp_path, results):
         read_records(tmp_path)
 
 
+def sealed(about):
+    """`experiment.json` with a checksum that holds."""
+    about = json.loads(json.dumps(about))
+    if isinstance(about, dict) and isinstance(about.get("sha256"), dict):
+        about["sha256"].pop(FILE, None)
+        text = json.dumps(about, sort_keys=True)
+        about["sha256"][FILE] = hashlib.sha256(text.encode()).hexdigest()
+    return json.dumps(about)
+
+
+def test_crafted_records_are_refused_in_one_sentence(tmp_path):
+    write_records(recorded_by("a", "iid"), tmp_path)
+    path = tmp_path / FILE
+    about = json.loads(path.read_text(encoding="utf-8"))
+    rng, refused = random.Random(0), 0
+    for _ in range(150):
+        path.write_text(sealed(mutated(about, rng)), encoding="utf-8")
+        try:
+            learning_curves(read_records(tmp_path).results)
+        except ValueError as error:
+            message = str(error)
+            refused += 1
+        else:
+            message = str(path)
+        assert message.startswith(str(path))
+        assert "\n" not in message
+    assert refused > 50
+    path.write_text(deep(), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"experiment\.json: its content has another form"):
+        read_records(tmp_path)
+    for content in (b"", b"abc", gzip.compress(b"\xff"), gzip.compress(b"a,b\n1,2\n")):
+        (tmp_path / EVALUATIONS).write_bytes(content)
+        digests = about["sha256"] | {EVALUATIONS: hashlib.sha256(content).hexdigest()}
+        path.write_text(sealed(about | {"sha256": digests}), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"experiment\.json: "):
+            read_records(tmp_path)
+
+
 def test_records_name_no_file_outside_their_folder(tmp_path, results):
     write_records(compact(results), tmp_path / "records")
     (tmp_path / "secret").write_text("mine")
     path = tmp_path / "records" / FILE
     about = json.loads(path.read_text(encoding="utf-8"))
     about["sha256"]["../secret"] = hashlib.sha256(b"mine").hexdigest()
-    others = {name: digest for name, digest in about["sha256"].items() if name != FILE}
-    text = json.dumps({**about, "sha256": others}, sort_keys=True)
-    about["sha256"][FILE] = hashlib.sha256(text.encode()).hexdigest()
-    path.write_text(json.dumps(about), encoding="utf-8")
+    path.write_text(sealed(about), encoding="utf-8")
     with pytest.raises(ValueError, match=r"must name files of the records only, got .*\.\./secret"):
         read_records(tmp_path / "records")
 

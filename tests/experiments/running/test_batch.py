@@ -87,6 +87,13 @@ def test_a_checkpoint_of_another_experiment_is_refused(change):
         told(job(**change), checkpoint)
 
 
+@pytest.mark.parametrize("identity", [None, [], {"experiment": 3}])
+def test_a_crafted_checkpoint_is_refused_in_one_sentence(identity):
+    crafted = pack_archive({STEP: 5} if identity is None else {"identity": identity}, {})
+    with pytest.raises(ValueError, match=f"^{BATCH.folder}: "):
+        told(job(), crafted)
+
+
 def test_a_pool_may_have_moved():
     checkpoint = next(progress.checkpoint for progress in told(job()) if progress.checkpoint)
     assert told(job(pool="/elsewhere.csv"), checkpoint)[-1].finished is not None

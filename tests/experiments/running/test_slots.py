@@ -76,6 +76,16 @@ def test_a_damaged_one_is_reported_and_the_one_before_counts(tmp_path, damage):
     assert "it is ignored" in said[0]
 
 
+@pytest.mark.parametrize("step", [None, "7", -1, 1.5, [], True])
+def test_a_crafted_one_is_reported_and_the_one_before_counts(tmp_path, step):
+    kept(tmp_path, 10, 20)
+    (tmp_path / NAMES[1]).write_bytes(pack_archive({} if step is None else {STEP: step}, {}))
+    newest, (said,) = found(tmp_path)
+    assert newest == 10
+    assert said.startswith(f"{tmp_path / NAMES[1]}: ")
+    assert said.endswith("; it is ignored")
+
+
 def test_after_damage_the_whole_one_is_kept_and_the_damaged_one_replaced(tmp_path):
     kept(tmp_path, 2, 4)
     truncate(tmp_path / NAMES[1])

@@ -1,5 +1,8 @@
 """A run that was saved goes on: to the bit where the environment can, else the same every time."""
 
+import random
+import shutil
+
 import gymnasium
 import numpy as np
 import pytest
@@ -13,8 +16,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 import procurl.envs  # noqa: F401  (registers the environments)
 from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.envs import make_pool
-from procurl.internals.archive import read_archive
+from procurl.internals.archive import read_archive, write_archive
 from procurl.sb3 import CurriculumCallback
+from tests.crafted import altered_arrays, mutated
 from tests.sb3.recording import Dies, Picks
 from tests.sb3.walk import walk_env
 
@@ -278,6 +282,43 @@ def test_a_damaged_file_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ValueError, match="truncated or altered"):
         CurriculumCallback(make_strategy("procurl-val")).load(tmp_path)
+
+
+@pytest.mark.parametrize("model", ["../model-000000000064.zip", "/etc/passwd", "a.zip", None, 3])
+def test_a_model_outside_the_folder_is_refused(tmp_path, model):
+    folder = tmp_path / "run"
+    callback = CurriculumCallback(make_strategy("iid"), save_to=folder)
+    new_model(walk_env()).learn(64, callback=callback)
+    shutil.copy(folder / "model-000000000064.zip", tmp_path)
+    meta, arrays = read_archive(folder / "curriculum.safetensors")
+    write_archive(folder / "curriculum.safetensors", meta | {"model": model}, arrays)
+    with pytest.raises(ValueError, match=r"the model must be a file model-STEP\.zip in the same"):
+        CurriculumCallback(make_strategy("iid")).load(folder)
+
+
+def test_a_crafted_run_is_refused_in_one_sentence(tmp_path):
+    strategy = make_strategy("procurl-val")
+    env = point_masses()
+    callback = CurriculumCallback(strategy)
+    new_model(env).learn(128, callback=callback)
+    callback.save(tmp_path)
+    path = tmp_path / "curriculum.safetensors"
+    meta, arrays = read_archive(path)
+    rng, refused = random.Random(0), 0
+    for i in range(60):
+        crafted = altered_arrays(arrays, rng) if i % 3 == 0 else arrays
+        write_archive(path, mutated(meta, rng) or {}, crafted)
+        try:
+            loaded = CurriculumCallback(strategy).load(tmp_path)
+            model = PPO.load(loaded.model_file, env=env, device="cpu")
+            model.learn(0, callback=loaded, reset_num_timesteps=False)
+        except ValueError as error:
+            message = str(error)
+            refused += 1
+        else:
+            message = f"{path}: "
+        assert message.startswith(str(tmp_path)), message
+    assert refused > 25
 
 
 def test_a_damaged_or_missing_model_is_refused(tmp_path):

@@ -226,7 +226,10 @@ def _checked(path: Path, wanted: str) -> bytes:
 
 
 def _unpacked(content: bytes) -> Iterator[dict[str, str]]:
-    return csv.DictReader(io.StringIO(gzip.decompress(content).decode()))
+    rows = csv.DictReader(io.StringIO(gzip.decompress(content).decode()))
+    if missing := {*RUN_COLUMNS, "step"} - set(rows.fieldnames or ()):
+        raise ValueError(f"a table of runs must have the columns {', '.join(sorted(missing))}")
+    return rows
 
 
 def _read_evaluations(content: bytes) -> dict[RunId, list[Evaluation]]:
@@ -271,6 +274,8 @@ def _read_pool(folder: Path, about: Mapping[str, Any]) -> TaskPool:
     env, kind = about["env"], about["pool"]
     if kind is not None:
         pool = make_pool(env, kind)
+    elif POOL not in about["sha256"]:
+        raise ValueError(f"sha256 must name {POOL}: the pool is none that procurl makes")
     elif _has_own_format(env):
         pool = make_host_env(env).read_pool(folder / POOL)
     else:

@@ -18,7 +18,7 @@ from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.registry import make_trainer
 from procurl.experiments.engines.trainer import Checkpoint, Trainer
 from procurl.experiments.running.slots import STEP
-from procurl.internals.archive import pack_archive, unpack_archive
+from procurl.internals.archive import content_errors, pack_archive, unpack_archive
 from procurl.records.evaluation import Evaluation
 
 SAVE_SECONDS = 20.0  # between checkpoints; evaluations have one as well
@@ -60,7 +60,8 @@ def train_batch(
     trainer = make_trainer(job, batch)
     identity = {"experiment": _identity(job), "trainer": trainer.identity}
     if checkpoint is not None:
-        trainer.restore(_unpack(checkpoint, batch, identity))
+        with content_errors(batch.folder):
+            trainer.restore(_unpack(checkpoint, batch, identity))
     sent = 0
     stopped = [step is not None for step in trainer.stopped_at]
     reported_at = saved_at = time.monotonic()

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from procurl.internals.archive import unpack_archive
+from procurl.internals.archive import content_errors, unpack_archive
+from procurl.internals.checks import require_whole
 from procurl.internals.files import write_bytes
 
 NAMES = ("checkpoint-a.safetensors", "checkpoint-b.safetensors")
@@ -35,8 +36,10 @@ class Slots:
                 continue
             content = path.read_bytes()
             try:
-                self._steps[path] = int(unpack_archive(content, path)[0][STEP])
-                found[path] = content
+                with content_errors(path):
+                    step = unpack_archive(content, path)[0][STEP]
+                    require_whole(STEP, step, at_least=0)
+                self._steps[path], found[path] = step, content
             except ValueError as error:
                 warn(f"{error}; it is ignored")
         return found[max(found, key=self._steps.__getitem__)] if found else None

@@ -32,7 +32,10 @@ def random_state() -> RandomState:
 def restore_random_state(state: RandomState) -> None:
     """Restore the global generators; those of the GPUs only if their number is the same."""
     arrays = state.arrays
-    torch.set_rng_state(torch.from_numpy(arrays["torch"]))
+    try:
+        torch.set_rng_state(torch.from_numpy(arrays["torch"]))
+    except RuntimeError as error:
+        raise ValueError(f"the saved random state of PyTorch is not one: {error}") from error
     cuda = [torch.from_numpy(arrays[name]) for name in sorted(arrays) if name.startswith("cuda-")]
     if cuda and torch.cuda.device_count() == len(cuda):
         torch.cuda.set_rng_state_all(cuda)

@@ -6,6 +6,7 @@ written first and an older one removed last, so a folder is complete whenever th
 """
 
 import os
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -22,7 +23,7 @@ from stable_baselines3.common.vec_env import (
     VecTransposeImage,
 )
 
-from procurl.internals.archive import read_archive, write_archive
+from procurl.internals.archive import content_errors, read_archive, write_archive
 from procurl.sb3.envs.normalization import restore_statistics, saved_statistics
 from procurl.sb3.envs.observations import Observations, wrappers_of
 from procurl.sb3.saving.random_state import RandomState, random_state
@@ -33,6 +34,7 @@ Arrays = dict[str, NDArray[Any]]
 CURRICULUM = "curriculum.safetensors"
 STARTS = "starts.safetensors"
 FORMAT = 1
+MODEL = re.compile(r"model-\d+\.zip", re.ASCII)
 COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
 SCORES = ("score", "open_score", "open_length")  # of the training episodes
 # What zipfile raises on damaged files.
@@ -46,6 +48,7 @@ class Saved(NamedTuple):
     meta: dict[str, Any]
     arrays: Arrays
     starts: Observations | None  # of the pool; None if not saved
+    source: str = "the saved run"  # its file, for error messages
 
     @property
     def random(self) -> RandomState:
@@ -106,14 +109,23 @@ def read_run(folder: Path) -> Saved:
     starts = None
     if (folder / STARTS).exists():
         found, parts = read_archive(folder / STARTS)
-        _require(folder, found["pool"] == meta["curriculum"]["pool"]["fingerprint"])
-        starts = parts if found["dict"] else parts["observations"]
-    return Saved(meta, arrays, starts)
+        with content_errors(folder / CURRICULUM):
+            fingerprint = meta["curriculum"]["pool"]["fingerprint"]
+        with content_errors(folder / STARTS):
+            _require(folder, found["pool"] == fingerprint)
+            starts = parts if found["dict"] else parts["observations"]
+    return Saved(meta, arrays, starts, str(folder / CURRICULUM))
 
 
 def model_of(folder: Path, saved: Saved) -> Path:
     """The model file of a saved run; raises if it is missing or damaged."""
-    path = folder / str(saved.meta["model"])
+    name = str(saved.meta.get("model"))
+    if not MODEL.fullmatch(name):
+        raise ValueError(
+            f"{folder / CURRICULUM}: the model must be a file model-STEP.zip in the same folder, "
+            f"got {name!r}"
+        )
+    path = folder / name
     if not path.is_file():
         raise ValueError(f"{path} is missing: it is the model that {CURRICULUM} belongs to")
     try:
