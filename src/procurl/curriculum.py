@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from procurl.evidence import Evidence
 from procurl.evidence.checks import LIMIT, check_evidence
 from procurl.internals.archive import content_errors, read_archive, write_archive
-from procurl.internals.checks import require_number, require_whole
+from procurl.internals.arrays import Ids
+from procurl.internals.checks import require_integer, require_number
 from procurl.internals.settings import describe
 from procurl.strategies.registry import as_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.success import Success
 from procurl.tasks.pool import TaskPool
 
-Ids = NDArray[np.int64]
 SUM_TOLERANCE = 1e-3  # of probabilities in single precision, over large pools
 FORMAT = 1
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Curriculum:
         strategy = as_strategy(strategy)
         if not isinstance(pool, TaskPool):
             raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
-        require_whole("seed", seed, at_least=0)
+        require_integer("seed", seed, at_least=0)
         self.strategy = strategy.bind(pool)
         self.pool = pool
         self.step = 0.0  # training steps at the latest evidence
@@ -79,7 +79,7 @@ class Curriculum:
 
     def next(self, k: int = 1) -> Ids:
         """[k] ids of the tasks to play next, drawn independently of each other."""
-        require_whole("k", k, at_least=1)
+        require_integer("k", k, at_least=1)
         with self._lock:
             if self._cumulative is None:
                 cumulative = np.cumsum(self.probabilities())
@@ -94,7 +94,7 @@ class Curriculum:
         numbers, text, dates and masked entries raise.
         """
         with self._lock:
-            checked = self._checked(evidence)
+            checked = self._check(evidence)
             self._check_bounds(checked)
             self._state = self.strategy.update(self._state, checked)
             self._cumulative = None
@@ -121,7 +121,7 @@ class Curriculum:
 
     def metrics(self, top: int = 5) -> Metrics:
         """Entropy, effective number of tasks, mean success, most and least likely tasks."""
-        require_whole("top", top, at_least=1)
+        require_integer("top", top, at_least=1)
         with self._lock:
             p, success = self.probabilities(), self.success()
         entropy = -float(np.sum(p * np.log(np.where(p > 0, p, 1.0))))
@@ -201,7 +201,7 @@ class Curriculum:
                 high,
             )
 
-    def _checked(self, evidence: Evidence) -> Evidence:
+    def _check(self, evidence: Evidence) -> Evidence:
         """`evidence` as NumPy arrays, with the noise that the strategy needs; raises if bad."""
         checked = check_evidence(evidence, len(self.pool), self.step)
         for name in self.strategy.needs:

@@ -57,7 +57,7 @@ def test_training_does_not_depend_on_who_reads(tmp_path, shell):
     assert done.stderr == ""
     assert (tmp_path / "report.html").exists()
     with read_store(tmp_path) as store:
-        assert len(store.finished()) == 2
+        assert len(store.finished_runs()) == 2
 
 
 def test_ascii_gets_plain_signs(tmp_path):

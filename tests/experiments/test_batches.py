@@ -59,7 +59,7 @@ def test_an_experiment_out_of_range_is_named(name):
 
 
 def test_a_request_is_extended_and_nothing_is_taken_back():
-    more = asked(iid=4).extended([Contender("iid"), Contender("easy")], 2)
+    more = asked(iid=4).extend([Contender("iid"), Contender("easy")], 2)
     assert more.seeds == {"iid": 4, "easy": 2}
 
 

@@ -55,7 +55,7 @@ def test_picks_and_snapshots_of_every_run_are_recorded(compared):
         assert last.snapshot.probabilities.sum() == pytest.approx(1.0, rel=1e-5)
         assert last.snapshot.returns.mean() == pytest.approx(last.performance)
         assert (last.snapshot.success is None) == (run.strategy == "iid")
-    assert results.facts["finished"] == 4
+    assert results.facts["finished_runs"] == 4
     assert results.facts["command"].startswith("procurl compare pointmass-s --strategies")
 
 

@@ -12,7 +12,7 @@ import pytest
 from procurl.ppo import programs
 from procurl.ppo.learning.update import Diagnostics
 from procurl.ppo.programs import Agent, TrainingState
-from procurl.ppo.student import Played
+from procurl.ppo.student import RolloutSummary
 from tests.ppo.toy import (
     COIN,
     CONTEXTS,
@@ -57,7 +57,7 @@ class Update(NamedTuple):
     agent: Agent
     before: TrainingState
     after: TrainingState
-    played: Played
+    summary: RolloutSummary
     diagnostics: Diagnostics
 
 
@@ -70,11 +70,11 @@ def update(request):
     ppo = jax.tree.map(lambda number: jnp.full(3, number, dtype=jnp.float32), PPO)
     before = programs.begin_agents(agent, POOL, jnp.tile(EVEN, (3, 1)), keys)
     kept = jax.tree.map(lambda array: np.asarray(array[1]), before)
-    after, played, diagnostics, going = programs.train(
+    after, summary, diagnostics, going = programs.train(
         agent, ppo, POOL, before, jnp.tile(EVEN, (3, 1)), UPDATE_KEYS, jnp.ones(3, dtype=bool)
     )
     assert going.tolist() == [True] * 3
-    mine = jax.tree.map(lambda array: np.asarray(array[1]), (after, played, diagnostics))
+    mine = jax.tree.map(lambda array: np.asarray(array[1]), (after, summary, diagnostics))
     return Update(agent, kept, *mine)
 
 
@@ -98,25 +98,25 @@ def test_keys_decide_weights_and_first_tasks():
 
 
 def test_an_update_plays_n_steps_over_all_environments(update):
-    played = update.played
-    assert played.tasks.shape == (SMALL.n_steps // 4, 4)
-    assert played.advantages.shape == played.returns.shape == played.tasks.shape
-    assert played.dones.any()
-    assert np.all(played.dones | ~played.success)  # success only where the episode ends
+    summary = update.summary
+    assert summary.tasks.shape == (SMALL.n_steps // 4, 4)
+    assert summary.advantages.shape == summary.returns.shape == summary.tasks.shape
+    assert summary.dones.any()
+    assert np.all(summary.dones | ~summary.success)  # success only where the episode ends
 
 
 def test_advantages_equal_a_scalar_recursion(update):
     """A_t = δ_t + γ·λ·A_{t+1} and δ_t = r_t + γ·V_{t+1} − V_t by the critic before the update, cut
     at the ends of episodes; the steps are those of the first of the update's two keys.
     """
-    agent, played, params = update.agent, update.played, update.before.student.params
+    agent, summary, params = update.agent, update.summary, update.before.student.params
     student, n_envs = agent.student, agent.actor.n_envs
     steps = SMALL.n_steps // n_envs
     key, _ = jax.random.split(UPDATE_KEYS[1])
     program = jax.jit(partial(agent.actor.collect, steps=steps))
     lanes, rollout = program(POOL, params, update.before.lanes, EVEN, key)
     for name in ("dones", "success", "returns", "tasks"):
-        np.testing.assert_array_equal(getattr(rollout, name), getattr(played, name))
+        np.testing.assert_array_equal(getattr(rollout, name), getattr(summary, name))
     np.testing.assert_array_equal(lanes.observations, update.after.lanes.observations)
 
     seen = rollout.observations.reshape(steps * n_envs, -1)
@@ -126,11 +126,11 @@ def test_advantages_equal_a_scalar_recursion(update):
     for lane in range(n_envs):
         later, next_value = 0.0, last[lane]
         for t in reversed(range(steps)):
-            going = 0.0 if played.dones[t, lane] else 1.0
+            going = 0.0 if summary.dones[t, lane] else 1.0
             delta = rewards[t, lane] + PPO.gamma * going * next_value - values[t, lane]
             later = delta + PPO.gamma * PPO.gae_lambda * going * later
             next_value = values[t, lane]
-            assert played.advantages[t, lane] == pytest.approx(later, abs=1e-5)
+            assert summary.advantages[t, lane] == pytest.approx(later, abs=1e-5)
 
 
 def test_learning_changes_every_weight_that_was_used_and_is_finite(update):

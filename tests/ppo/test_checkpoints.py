@@ -67,8 +67,8 @@ def test_picks_and_snapshots_come_back():
         assert one.picks.tolist() == other.picks.tolist()
         for mine, theirs in zip(one.snapshot, other.snapshot, strict=True):
             np.testing.assert_array_equal(mine, theirs, strict=True)
-    held = [ids.tolist() for ids in cut.picks.held()]
-    assert [ids.tolist() for ids in runs.picks.held()] == held
+    held = [ids.tolist() for ids in cut.picks.peek()]
+    assert [ids.tolist() for ids in runs.picks.peek()] == held
     assert min(map(len, held)) > 0
 
 
@@ -79,8 +79,8 @@ def test_saving_does_not_disturb_the_runs():
         checkpoint_of(runs)
     whole = advanced(make_runs(VAL), 3)
     assert same(runs.state, whole.state)
-    assert [ids.tolist() for ids in runs.picks.held()] == [
-        ids.tolist() for ids in whole.picks.held()
+    assert [ids.tolist() for ids in runs.picks.peek()] == [
+        ids.tolist() for ids in whole.picks.peek()
     ]
 
 

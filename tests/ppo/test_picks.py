@@ -26,7 +26,7 @@ def test_episodes_by_hand():
     log = PickLog(runs=2, steps=4, updates=3)
     noted(log, [[[0, 1], [1, 1]], [[0, 0], [0, 1]]], [[[5, 6], [7, 8]], [[1, 2], [3, 4]]])
     noted(log, [[[1, 0], [0, 0]], [[0, 0], [0, 0]]], [[[9, 6], [7, 8]], [[1, 2], [3, 4]]])
-    assert as_lists(log.held()) == [[6, 7, 8, 9], [4]]
+    assert as_lists(log.peek()) == [[6, 7, 8, 9], [4]]
     assert as_lists(log.take()) == [[6, 7, 8, 9], [4]]
     assert as_lists(log.take()) == [[], []]
 

@@ -12,7 +12,7 @@ from procurl import Evidence, make_strategy
 from procurl.internals.pytrees import register_settings
 from procurl.ppo.collect import draw_tasks
 from procurl.ppo.episodes import Episodes
-from procurl.ppo.student import Played
+from procurl.ppo.student import RolloutSummary
 from procurl.ppo.teacher import Teacher
 from procurl.strategies import IID, PLR, ProCuRL, ProCuRLArgmax, SPaCE, TopRollouts, strategy_names
 from procurl.success import OutcomeSuccess, RolloutPlan, RolloutSuccess
@@ -48,7 +48,7 @@ def recorded(seed=0, binary=True):
             gained = np.where(done, 0.0, gained)
         dones, success, returns, played, advantages = map(np.stack, zip(*steps, strict=True))
         rollouts.append(
-            Played(
+            RolloutSummary(
                 jnp.asarray(dones),
                 jnp.asarray(success),
                 jnp.asarray(returns, dtype=jnp.float32),
@@ -143,7 +143,7 @@ def one_step(dones, tasks, advantages):
     """A rollout of one step in b environments."""
     row = jnp.asarray([dones], dtype=bool)
     nothing = jnp.zeros((1, B))
-    return Played(
+    return RolloutSummary(
         row, nothing > 0, nothing, jnp.asarray([tasks]), jnp.asarray([advantages], dtype=float)
     )
 
@@ -171,7 +171,7 @@ def test_the_latest_episode_of_a_task_wins_whichever_environment_played_it():
         one_step([True, False, False], [1, 0, 3], [6.0, 0.0, 0.0]),
         one_step(none, [3, 0, 3], [7.0, 0.0, 0.0]),
     ]
-    rollout = Played(*map(jnp.concatenate, zip(*steps, strict=True)))
+    rollout = RolloutSummary(*map(jnp.concatenate, zip(*steps, strict=True)))
     teaching = teacher.begin(strategy)
     at_once = teacher.count_episodes(strategy, teaching, rollout, VALUES).episodes
     assert at_once.score.tolist() == [0.0, 5.0, 0.0, 0.0, 0.0]

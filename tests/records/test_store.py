@@ -31,7 +31,7 @@ from tests.experiments.stores import (
 def test_what_was_recorded_comes_back(tmp_path):
     with read_store(filled(tmp_path)) as store:
         results = store.results()
-        assert store.finished() == {VAL, IID}
+        assert store.finished_runs() == {VAL, IID}
     assert (results.env, results.engine, results.steps, results.n_envs) == (
         "corridor",
         "sb3",
@@ -93,7 +93,7 @@ def test_adding_again_changes_nothing(tmp_path):
 def test_a_run_that_starts_again_can_be_forgotten(tmp_path):
     with open_experiment(filled(tmp_path), EXPERIMENT, POOL) as store:
         store.clear(VAL)
-        assert store.finished() == {IID}
+        assert store.finished_runs() == {IID}
         store.add(VAL, evaluation(300))
         assert [m.step for m in store.results().evaluations[VAL]] == [300]
 
@@ -270,7 +270,7 @@ def test_two_writers_lose_nothing(tmp_path):
         lambda store: store.results(),
         lambda store: list(store.rows()),
         lambda store: store.detail(VAL),
-        lambda store: (store.plan, store.finished()),
+        lambda store: (store.plan, store.finished_runs()),
     ],
 )
 def test_what_is_read_while_another_process_writes_is_of_one_moment(tmp_path, read):

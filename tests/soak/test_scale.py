@@ -85,7 +85,7 @@ def test_reading_ten_thousand_runs_takes_a_few_times_as_long_as_their_csv(large,
 
     def finished():
         with read_store(large) as store:
-            assert len(store.finished()) == RUNS
+            assert len(store.finished_runs()) == RUNS
 
     exporting = seconds(export)
     plain = min(seconds(read_csv) for _ in range(3))

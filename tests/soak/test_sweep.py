@@ -170,7 +170,7 @@ def test_damaged_checkpoints_and_stores_are_noticed(whole, tmp_path):
     sweep.kill()
     sweep.end()
     with read_store(out) as store:
-        begun = len(store.results().runs) - len(store.finished())
+        begun = len(store.results().runs) - len(store.finished_runs())
     for folder in out.glob("runs/*/*"):
         newest = max(folder.glob("checkpoint-*"), key=lambda path: path.stat().st_mtime)
         newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])

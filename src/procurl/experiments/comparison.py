@@ -21,7 +21,7 @@ from procurl.experiments.running.backend import Backend
 from procurl.experiments.running.live import live
 from procurl.experiments.running.local import LocalBackend, sole_user
 from procurl.experiments.running.logs import open_logs
-from procurl.experiments.running.recorder import recorder, unfinished
+from procurl.experiments.running.recorder import recorder, unfinished_batches
 from procurl.internals.files import write_text
 from procurl.internals.hardware import cores, has_gpu
 from procurl.records.experiment import RunPlan
@@ -49,7 +49,7 @@ def compare(request: ComparisonRequest) -> Summary:
     with _make_backend(request) as backend:
         pool, test_pool = read_pools(request)
         experiment = make_experiment(request, backend.device, test_pool)
-        plan = RunPlan({}).extended(request.contenders, request.seeds)
+        plan = RunPlan({}).extend(request.contenders, request.seeds)
         with (
             sole_user(out),
             open_experiment(out, experiment, pool, plan, output.command) as store,
@@ -57,7 +57,7 @@ def compare(request: ComparisonRequest) -> Summary:
         ):
             job = Job(store.experiment, pool, test_pool, output.keep_models)
             batches = batches_of(store.plan, store.experiment.width)
-            missing = unfinished(store, batches, output.keep_models)
+            missing = unfinished_batches(store, batches, output.keep_models)
             with live(store.experiment, batches, set(batches) - set(missing)) as show:
                 ordered = costly_first(
                     missing, lambda contender: cost_of(request.env, contender, pool)
@@ -150,4 +150,4 @@ def _count_batches(request: ComparisonRequest, device: str) -> int:
     if (request.out / FILE).exists():
         with read_store(request.out) as store:
             width, plan = store.experiment.width, store.plan
-    return len(batches_of(plan.extended(request.contenders, request.seeds), width))
+    return len(batches_of(plan.extend(request.contenders, request.seeds), width))

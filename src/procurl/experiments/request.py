@@ -15,7 +15,7 @@ from procurl.experiments.engines.registry import (
     resolve_engine,
 )
 from procurl.experiments.presets import paper_ppo_settings, paper_strategy, preset
-from procurl.internals.checks import require_choice, require_whole
+from procurl.internals.checks import require_choice, require_integer
 from procurl.internals.settings import describe, flat_settings
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.experiment import Contender, Experiment
@@ -51,7 +51,7 @@ class TrainingOptions:
     def check(self) -> None:
         """Raise ValueError on an unknown engine or a number out of range."""
         require_choice("engine", self.engine, ENGINES)
-        require_whole("n_envs", self.n_envs, at_least=1)
+        require_integer("n_envs", self.n_envs, at_least=1)
         _require_positive("steps", self.steps)
         _require_positive("width", self.width)
 
@@ -166,7 +166,7 @@ class ComparisonRequest:
         """Raise ValueError on everything that can be found wrong before any file is read."""
         self.training.check()
         self.execution.check()
-        require_whole("seeds", self.seeds, at_least=1)
+        require_integer("seeds", self.seeds, at_least=1)
         self.evaluation.check()
         make_host_env(self.env)  # raises if it is unknown or a package is missing
         self._check_engine()
@@ -206,7 +206,7 @@ class ComparisonRequest:
 
 def _require_positive(name: str, value: int | None) -> None:
     if value is not None:
-        require_whole(name, value, at_least=1)
+        require_integer(name, value, at_least=1)
 
 
 def read_pools(request: ComparisonRequest) -> tuple[TaskPool, TaskPool | None]:

@@ -9,8 +9,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 Array: TypeAlias = Any  # a NumPy array, a JAX array or a tracer
+Ids: TypeAlias = NDArray[np.int64]  # of tasks
+Floats: TypeAlias = NDArray[np.float64]
+Floats32: TypeAlias = NDArray[np.float32]
+NamedArrays: TypeAlias = dict[str, NDArray[Any]]
 Carry = TypeVar("Carry")
 
 

@@ -28,7 +28,7 @@ def require_number(
         raise ValueError(f"{argument} must be {allowed}, got {value!r}")
 
 
-def require_whole(argument: str, value: object, *, at_least: int) -> None:
+def require_integer(argument: str, value: object, *, at_least: int) -> None:
     """Raise unless `value` is an integer of at least `at_least`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{argument} must be an integer of at least {at_least}, got {value!r}")
@@ -39,7 +39,7 @@ def require_whole(argument: str, value: object, *, at_least: int) -> None:
 def require_interval(refresh_every: int | None) -> None:
     """Raise unless the refresh interval is None (every policy update) or a number of steps."""
     if refresh_every is not None:
-        require_whole("refresh_every", refresh_every, at_least=1)
+        require_integer("refresh_every", refresh_every, at_least=1)
 
 
 def require_flag(argument: str, value: object) -> None:

@@ -62,7 +62,7 @@ def with_settings(name: str, owner: Any, settings: dict[str, Any]) -> Any:
         owner: a frozen dataclass.
         settings: by name.
     """
-    changed, rest = _replaced(owner, settings)
+    changed, rest = _replace_nested(owner, settings)
     if rest:
         unknown = next(iter(rest))
         listed = flat_settings(owner)
@@ -74,7 +74,7 @@ def with_settings(name: str, owner: Any, settings: dict[str, Any]) -> Any:
     return changed
 
 
-def _replaced(owner: Any, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _replace_nested(owner: Any, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """(`owner` with the settings that belong to it or inside it, the settings that do not)."""
     names = [field.name for field in own_fields(owner)]
     mine = {key: value for key, value in settings.items() if key in names}
@@ -83,6 +83,6 @@ def _replaced(owner: Any, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]
     for name in names:
         nested = getattr(changed, name)
         if is_dataclass(nested) and rest:
-            nested, rest = _replaced(nested, rest)
+            nested, rest = _replace_nested(nested, rest)
             changed = replace(changed, **{name: nested})
     return changed, rest

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from procurl.internals.archive import content_errors
-from procurl.internals.checks import require_choice, require_whole
+from procurl.internals.arrays import Floats32
+from procurl.internals.checks import require_choice, require_integer
 from procurl.internals.files import write_bytes, write_text
 from procurl.policy.weights import (
     CONTINUOUS,
     DISCRETE,
-    Floats,
     PolicyDescription,
     bounds_array,
     check_arrays,
@@ -75,7 +75,7 @@ class Policy:
                 "rng must be a numpy.random.Generator if deterministic is False, "
                 f"got {rng!r}: pass numpy.random.default_rng(seed)"
             )
-        outputs = self._policy_outputs(_checked(obs, self.description.observation_size))
+        outputs = self._policy_outputs(_as_observations(obs, self.description.observation_size))
         drawn = None if deterministic else rng
         if self.description.actions == DISCRETE:
             return _discrete_actions(outputs, drawn)
@@ -87,33 +87,33 @@ class Policy:
         Args:
             obs: [o], or [..., o] for a batch.
         """
-        features = self._shared(_checked(obs, self.description.observation_size))
+        features = self._shared_features(_as_observations(obs, self.description.observation_size))
         features = self._hidden(features, "value", self.description.value_layers)
         values = _sound(_dense(features, self.params["value"])[..., 0])
         return float(values) if values.ndim == 0 else values
 
-    def _policy_outputs(self, observations: Floats) -> Floats:
+    def _policy_outputs(self, observations: Floats32) -> Floats32:
         """[..., a] means of continuous actions, or logits of discrete ones."""
-        features = self._shared(observations)
+        features = self._shared_features(observations)
         features = self._hidden(features, "policy", self.description.policy_layers)
         return _sound(_dense(features, self.params["head"]["output"]))
 
-    def _shared(self, observations: Floats) -> Floats:
+    def _shared_features(self, observations: Floats32) -> Floats32:
         return self._hidden(observations, "shared", self.description.shared_layers)
 
-    def _hidden(self, features: Floats, name: str, widths: Sequence[int]) -> Floats:
+    def _hidden(self, features: Floats32, name: str, widths: Sequence[int]) -> Floats32:
         """`features` after one ReLU layer per width."""
         for index in range(len(widths)):
             features = np.maximum(_dense(features, self.params[f"{name}_{index}"]), 0.0)
         return features
 
-    def _continuous_actions(self, means: Floats, rng: np.random.Generator | None) -> Floats:
+    def _continuous_actions(self, means: Floats32, rng: np.random.Generator | None) -> Floats32:
         actions = means
         if rng is not None:
             noise = rng.standard_normal(means.shape, dtype=np.float32)
             actions = means + np.exp(self.params["head"]["log_std"]) * noise
         low, high = self.description.action_low, self.description.action_high
-        clipped: Floats = np.clip(actions, bounds_array(low, -np.inf), bounds_array(high, np.inf))
+        clipped: Floats32 = np.clip(actions, bounds_array(low, -np.inf), bounds_array(high, np.inf))
         return clipped
 
 
@@ -251,10 +251,10 @@ def _description_of(content: Mapping[str, Any]) -> PolicyDescription:
     description = PolicyDescription(**read)
     require_choice("actions", description.actions, (CONTINUOUS, DISCRETE))
     for name in ("observation_size", "action_size"):
-        require_whole(name, read[name], at_least=1)
+        require_integer(name, read[name], at_least=1)
     for name in ("shared_layers", "policy_layers", "value_layers"):
         for width in read[name]:
-            require_whole(name, width, at_least=1)
+            require_integer(name, width, at_least=1)
     if not isinstance(description.environment, str) or not isinstance(description.training, dict):
         raise TypeError("environment must be text and training a dictionary")
     return description
@@ -298,7 +298,7 @@ def _found_in(path: Path) -> str:
     return f"; the folder {path} holds {', '.join(names[:5])}" if names else ""
 
 
-def _checked(obs: ArrayLike, size: int) -> Floats:
+def _as_observations(obs: ArrayLike, size: int) -> Floats32:
     """Observations as float32 [..., size]; raises if the shape is wrong or a number not finite."""
     try:
         given = np.asarray(obs)
@@ -318,19 +318,19 @@ def _checked(obs: ArrayLike, size: int) -> Floats:
     return observations
 
 
-def _dense(features: Floats, layer: Mapping[str, Floats]) -> Floats:
+def _dense(features: Floats32, layer: Mapping[str, Floats32]) -> Floats32:
     with np.errstate(all="ignore"):  # `_sound` reports what overflows
-        outputs: Floats = features @ layer["kernel"] + layer["bias"]
+        outputs: Floats32 = features @ layer["kernel"] + layer["bias"]
     return outputs
 
 
-def _sound(outputs: Floats) -> Floats:
+def _sound(outputs: Floats32) -> Floats32:
     if not np.isfinite(outputs).all():
         raise ValueError("obs is too large for the network, whose outputs overflow")
     return outputs
 
 
-def _discrete_actions(logits: Floats, rng: np.random.Generator | None) -> Any:
+def _discrete_actions(logits: Floats32, rng: np.random.Generator | None) -> Any:
     """The largest of the logits or, with Gumbel noise on each, a draw from their softmax."""
     scores = logits if rng is None else logits + rng.gumbel(size=logits.shape)
     actions = np.argmax(scores, axis=-1)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float32]
+from procurl.internals.arrays import Floats32
 
 CONTINUOUS, DISCRETE = "continuous", "discrete"
 
@@ -45,7 +45,7 @@ class PolicyDescription:
     training: Mapping[str, Any]
 
 
-def flat_arrays(params: Mapping[str, Any]) -> dict[str, Floats]:
+def flat_arrays(params: Mapping[str, Any]) -> dict[str, Floats32]:
     """Copies of the arrays of nested parameters, by dotted names."""
     return {name: np.array(leaf, dtype=np.float32, order="C") for name, leaf in _leaves(params)}
 
@@ -58,7 +58,7 @@ def _leaves(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{name}", entry
 
 
-def nested_params(arrays: Mapping[str, Floats]) -> dict[str, Any]:
+def nested_params(arrays: Mapping[str, Floats32]) -> dict[str, Any]:
     """The inverse of `flat_arrays`."""
     params: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -70,7 +70,7 @@ def nested_params(arrays: Mapping[str, Floats]) -> dict[str, Any]:
     return params
 
 
-def layer_widths(arrays: Mapping[str, Floats], name: str) -> tuple[int, ...]:
+def layer_widths(arrays: Mapping[str, Floats32], name: str) -> tuple[int, ...]:
     """The widths of the layers NAME_0, NAME_1, …"""
     widths: list[int] = []
     while (bias := arrays.get(f"{name}_{len(widths)}.bias")) is not None:
@@ -78,7 +78,7 @@ def layer_widths(arrays: Mapping[str, Floats], name: str) -> tuple[int, ...]:
     return tuple(widths)
 
 
-def input_size(arrays: Mapping[str, Floats]) -> int:
+def input_size(arrays: Mapping[str, Floats32]) -> int:
     """The size of an observation: the input size of the policy's first layer."""
     for layer in ("shared_0", "policy_0", "head.output"):
         kernel = arrays.get(f"{layer}.kernel")
@@ -87,7 +87,7 @@ def input_size(arrays: Mapping[str, Floats]) -> int:
     raise ValueError(f"params must hold the layers of a policy, got {', '.join(sorted(arrays))}")
 
 
-def output_size(arrays: Mapping[str, Floats]) -> int:
+def output_size(arrays: Mapping[str, Floats32]) -> int:
     """The output size of the policy's last layer."""
     bias = arrays.get("head.output.bias")
     if bias is None:
@@ -107,7 +107,7 @@ def listed_bounds(name: str, bounds: ArrayLike | None) -> tuple[float | None, ..
     return tuple(float(bound) if math.isfinite(bound) else None for bound in numbers)
 
 
-def bounds_array(bounds: Sequence[float | None] | None, absent: float) -> Floats:
+def bounds_array(bounds: Sequence[float | None] | None, absent: float) -> Floats32:
     """[a] the inverse of `listed_bounds`."""
     return np.array([absent if b is None else b for b in bounds or ()], dtype=np.float32)
 

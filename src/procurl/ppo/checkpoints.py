@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.internals.arrays import NamedArrays
 from procurl.ppo.picks import PickLog
 from procurl.ppo.runs import Runs
 from procurl.records.evaluation import Evaluation
 from procurl.records.packing import pack_evaluations, unpack_evaluations
 
-Arrays = dict[str, NDArray[Any]]
 EVALUATIONS = "evaluations/"
 
 
@@ -26,32 +26,32 @@ class Resumable(Protocol):
     picks: PickLog
 
 
-def checkpoint_of(runs: Runs) -> tuple[dict[str, Any], Arrays]:
+def checkpoint_of(runs: Runs) -> tuple[dict[str, Any], NamedArrays]:
     """(JSON values, arrays) from which `restore` continues; `runs` are between two updates."""
     return pack_progress(runs, runs.evaluations)
 
 
-def restore(runs: Runs, meta: dict[str, Any], arrays: Arrays) -> None:
+def restore(runs: Runs, meta: dict[str, Any], arrays: NamedArrays) -> None:
     """Continue from a checkpoint of runs with the same settings."""
     runs.evaluations = unpack_progress(runs, meta, arrays)
 
 
 def pack_progress(
     runs: Resumable, evaluations: Sequence[Sequence[Evaluation]]
-) -> tuple[dict[str, Any], Arrays]:
+) -> tuple[dict[str, Any], NamedArrays]:
     """(JSON values, arrays) of w runs and their evaluations [w]."""
     scalars, columns = pack_evaluations(evaluations)
     meta = {"updates": runs.updates, "seconds": runs.seconds, "evaluations": scalars}
     arrays = {f"state{name}": array for name, array in _leaves(runs.state)}
     arrays |= {f"{EVALUATIONS}{name}": column for name, column in columns.items()}
-    picks = runs.picks.held()
+    picks = runs.picks.peek()
     arrays["picks"] = np.concatenate(picks).astype(np.int32)
     arrays["pick_counts"] = np.asarray([len(ids) for ids in picks])
     return meta, arrays
 
 
 def unpack_progress(
-    runs: Resumable, meta: dict[str, Any], arrays: Arrays
+    runs: Resumable, meta: dict[str, Any], arrays: NamedArrays
 ) -> list[list[Evaluation]]:
     """Set `runs` to where `pack_progress` found them, and return their evaluations [w]."""
     named = _leaves(runs.state)

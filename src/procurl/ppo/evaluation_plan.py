@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.internals.checks import require_whole
+from procurl.internals.checks import require_integer
 from procurl.tasks.pool import TaskPool
 
 
@@ -35,8 +35,8 @@ class EvaluationPlan:
 
     def check(self) -> None:
         """Raise on a number out of range."""
-        require_whole("evaluation.every", self.every, at_least=1)
-        require_whole("evaluation.episodes", self.episodes, at_least=1)
+        require_integer("evaluation.every", self.every, at_least=1)
+        require_integer("evaluation.episodes", self.episodes, at_least=1)
 
     def tasks_of(self, pool: TaskPool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(ids [m] of the tasks to play, ids [k] of those to show in snapshots)."""

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, Ids
 
-Ids = NDArray[np.int64]
 MIN_FETCH_COLUMNS = 4096  # columns, so that only a few sizes are compiled
 
 
@@ -56,19 +54,19 @@ class PickLog:
         self._buffer = _note(self._buffer, dones, tasks, alive)
         self._since_fetched += 1
 
-    def held(self) -> list[Ids]:
+    def peek(self) -> list[Ids]:
         """[w] the picks of each run so far; they stay in the log."""
         self._fetch()
         return self._fetched
 
     def take(self) -> list[Ids]:
         """[w] the picks of each run so far; they are removed from the log."""
-        held = self.held()
+        held = self.peek()
         self._fetched = [ids[:0] for ids in held]
         return held
 
     def put_back(self, picks: Sequence[Ids]) -> None:
-        """Restore `picks`, as returned by `held`."""
+        """Restore `picks`, as returned by `peek`."""
         self._buffer = self._buffer._replace(count=jnp.zeros_like(self._buffer.count))
         self._since_fetched = 0
         self._fetched = [np.asarray(ids, dtype=np.int64) for ids in picks]

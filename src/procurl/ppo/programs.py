@@ -20,7 +20,7 @@ from procurl.ppo.episodes import choose
 from procurl.ppo.learning.networks import actor_critic, init_params
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import Diagnostics, StudentState, init_student
-from procurl.ppo.student import Played, Student
+from procurl.ppo.student import RolloutSummary, Student
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.strategies.refreshing import is_due
 from procurl.strategies.strategy import Strategy
@@ -74,7 +74,7 @@ class Agent:
         training: TrainingState,
         cumulative: Array,
         key: Array,
-    ) -> tuple[TrainingState, Played, Diagnostics]:
+    ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
         """One update: `n_steps` steps on the teacher's tasks, then PPO's epochs over them."""
         rollout_key, order_key = jax.random.split(key)
         lanes, rollout = self.actor.collect(
@@ -85,10 +85,10 @@ class Agent:
             rollout_key,
             ppo.n_steps // self.actor.n_envs,
         )
-        student, played, diagnostics = self.student.learn(
+        student, summary, diagnostics = self.student.learn(
             ppo, training.student, rollout, lanes.observations, order_key
         )
-        return TrainingState(student, lanes), played, diagnostics
+        return TrainingState(student, lanes), summary, diagnostics
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Update(NamedTuple):
 
     step: Array  # []  training steps so far
     params: Any  # [w, ...] weights after it
-    played: Played  # [w, T, b] its training steps
+    summary: RolloutSummary  # [w, T, b] its training steps
     alive: Array  # [w] bool, runs that have not stopped
 
 
@@ -161,17 +161,17 @@ def train(
     cumulative: Array,
     keys: Array,
     alive: Array,
-) -> tuple[TrainingState, Played, Diagnostics, Array]:
+) -> tuple[TrainingState, RolloutSummary, Diagnostics, Array]:
     """One update of every run that is alive; a run with a non-finite loss keeps its state."""
 
     def one(
         ppo: PPOSettings, training: TrainingState, cumulative: Array, key: Array
-    ) -> tuple[TrainingState, Played, Diagnostics]:
+    ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
         return agent.train(ppo, contexts, training, cumulative, key)
 
-    after, played, diagnostics = _each_run(one, ppo, training, cumulative, keys)
+    after, summary, diagnostics = _each_run(one, ppo, training, cumulative, keys)
     going = alive & jax.vmap(Diagnostics.finite)(diagnostics)
-    return choose(going, after, training), played, diagnostics, going
+    return choose(going, after, training), summary, diagnostics, going
 
 
 @partial(jax.jit, static_argnames=("classroom", "refresh"), donate_argnames="teaching")
@@ -193,16 +193,16 @@ def teach(
     student, teacher = classroom.agent.student, classroom.teacher
 
     def one(
-        strategy: Strategy, params: Any, teaching: Teaching, played: Played, key: Array
+        strategy: Strategy, params: Any, teaching: Teaching, summary: RolloutSummary, key: Array
     ) -> tuple[Teaching, Teaching]:
         values = student.values(params, pool.observations)
         if teacher.counts_episodes:
-            teaching = teacher.count_episodes(strategy, teaching, played, values)
+            teaching = teacher.count_episodes(strategy, teaching, summary, values)
         if not refresh:
             return teaching, teaching
         return teaching, teacher.refresh(strategy, teaching, update.step, values, key, None)
 
-    counted, after = _each_run(one, strategies, update.params, teaching, update.played, keys)
+    counted, after = _each_run(one, strategies, update.params, teaching, update.summary, keys)
     if due is not None:
         after = choose(due, after, counted)
     going = update.alive & after.sound

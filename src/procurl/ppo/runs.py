@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.array_env import ArrayEnv
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, Ids
 from procurl.internals.pytrees import register_settings
 from procurl.ppo import programs
 from procurl.ppo.episodes import choose
 from procurl.ppo.evaluation_plan import EvaluationPlan, positions
 from procurl.ppo.evaluations import snapshots, teacher_scalars
 from procurl.ppo.learning.settings import PPOSettings
-from procurl.ppo.picks import Ids, PickLog
+from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import (
     PURPOSE,
     Agent,
@@ -92,8 +92,8 @@ class Runs:
         self._classroom = Classroom(self.agent, self.teacher)
         self._always_due = is_always_due(first)
         self._due_together = is_due_together(first)
-        self._strategies = _stacked("strategies", self.strategies)
-        self._ppo = _stacked("ppo", self.ppo)
+        self._strategies = _stack("strategies", self.strategies)
+        self._ppo = _stack("ppo", self.ppo)
         self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
         contexts = self.env.contexts_of(self.pool)
         self._pool = PoolArrays(
@@ -103,9 +103,9 @@ class Runs:
         self._test_contexts = None
         if (test_pool := self.evaluation.test_pool) is not None:
             self._test_contexts = jnp.asarray(self.env.contexts_of(test_pool))
-        played, shown = self.evaluation.tasks_of(self.pool)
-        self._eval_contexts = jnp.asarray(contexts[played])
-        self._snapshot_tasks, self._snapshot_at = shown, positions(shown, played)
+        tasks, shown = self.evaluation.tasks_of(self.pool)
+        self._eval_contexts = jnp.asarray(contexts[tasks])
+        self._snapshot_tasks, self._snapshot_at = shown, positions(shown, tasks)
         kept = min(-(-self.evaluation.every // settings.n_steps), MAX_LOGGED_UPDATES)
         self.evaluations = [[] for _ in self.seeds]
         self.picks = PickLog(len(self.seeds), settings.n_steps, kept)
@@ -137,7 +137,7 @@ class Runs:
         before = self.train_steps
         state = self.state
         keys = programs.run_keys(self._seeds, PURPOSE.train, self.updates)
-        training, played, _, alive = programs.train(
+        training, summary, _, alive = programs.train(
             self.agent,
             self._ppo,
             self._pool.contexts,
@@ -147,9 +147,9 @@ class Runs:
             state.alive,
         )
         self.updates += 1
-        self.picks.note(played.dones, played.tasks, state.alive)
+        self.picks.note(summary.dones, summary.tasks, state.alive)
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
-        update = Update(step, training.student.params, played, alive)
+        update = Update(step, training.student.params, summary, alive)
         teaching, alive = self._teach(state.teaching, update)
         stopped = state.alive & ~alive
         stopped_at = jnp.where(stopped, self.train_steps, state.stopped_at)
@@ -297,7 +297,7 @@ def _bound(strategies: Sequence[Strategy], pool: TaskPool) -> list[Strategy]:
     return [bound[id(strategy)] for strategy in strategies]
 
 
-def _stacked(argument: str, trees: Sequence[Any]) -> Any:
+def _stack(argument: str, trees: Sequence[Any]) -> Any:
     """The settings of all runs as one tree of arrays [w, …] in single precision."""
     kinds = [(jax.tree.structure(tree), *map(np.shape, jax.tree.leaves(tree))) for tree in trees]
     for tree, kind in zip(trees, kinds, strict=True):

@@ -24,7 +24,7 @@ from procurl.ppo.learning.update import (
 VALUES_CHUNK = 1000
 
 
-class Played(NamedTuple):
+class RolloutSummary(NamedTuple):
     """The training steps of one update as the teacher sees them."""
 
     dones: Array  # [T, b] bool
@@ -51,7 +51,7 @@ class Student:
         rollout: Rollout,
         last_observations: Array,
         key: Array,
-    ) -> tuple[StudentState, Played, Diagnostics]:
+    ) -> tuple[StudentState, RolloutSummary, Diagnostics]:
         """PPO's epochs over a rollout.
 
         Args:
@@ -70,10 +70,10 @@ class Student:
         batch = _flatten(rollout, log_probs, gae.advantages, gae.returns)
         order = draw_permutations(key, ppo)
         student, diagnostics = update(self.network, ppo, student, batch, order)
-        played = Played(
+        summary = RolloutSummary(
             rollout.dones, rollout.success, rollout.returns, rollout.tasks, gae.advantages
         )
-        return student, played, diagnostics
+        return student, summary, diagnostics
 
     def values(self, params: dict[str, Array], observations: Array) -> Array:
         """[n] the critic's values of tasks.

@@ -20,7 +20,7 @@ from procurl.evidence import (
 )
 from procurl.internals.arrays import Array
 from procurl.ppo.episodes import Episodes
-from procurl.ppo.student import Played
+from procurl.ppo.student import RolloutSummary
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 
@@ -79,14 +79,14 @@ class Teacher:
         )
 
     def count_episodes(
-        self, strategy: Strategy, teaching: Teaching, played: Played, values: Array
+        self, strategy: Strategy, teaching: Teaching, summary: RolloutSummary, values: Array
     ) -> Teaching:
         """Add the episodes of one update to the totals."""
-        outcomes = strategy.outcomes(played.returns.reshape(-1), values)
-        ended, tasks = played.dones.reshape(-1), played.tasks.reshape(-1)
+        outcomes = strategy.outcomes(summary.returns.reshape(-1), values)
+        ended, tasks = summary.dones.reshape(-1), summary.tasks.reshape(-1)
         totals = add_counts(teaching.episodes, tasks, outcomes, ended)
-        scores = strategy.transition_score(played.advantages)
-        totals = add_scores(totals, TrainingSteps(played.dones, played.tasks, scores))
+        scores = strategy.transition_score(summary.advantages)
+        totals = add_scores(totals, TrainingSteps(summary.dones, summary.tasks, scores))
         return teaching._replace(episodes=totals)
 
     def refresh(

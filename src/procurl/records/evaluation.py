@@ -12,7 +12,8 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-Ids = NDArray[np.int64]
+from procurl.internals.arrays import Ids
+
 NO_PICKS = np.zeros(0, dtype=np.int64)
 
 SNAPSHOT_TASKS = 500  # of a larger pool, snapshots show this many tasks

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
-from procurl.internals.checks import require_whole
+from procurl.internals.checks import require_integer
 
 NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
 HASHES = {"pool_hash": "training pool", "test_hash": "test pool"}
@@ -77,10 +77,10 @@ class Experiment:
     def check(self) -> None:
         """Raise if a number is out of range."""
         for name in ("steps", "n_envs", "width"):
-            require_whole(name, getattr(self, name), at_least=1)
+            require_integer(name, getattr(self, name), at_least=1)
         for name in ("eval_every", "eval_episodes"):
             if getattr(self, name) is not None:
-                require_whole(name, getattr(self, name), at_least=1)
+                require_integer(name, getattr(self, name), at_least=1)
 
 
 def differences(there: Experiment, wanted: Experiment) -> str:
@@ -110,7 +110,7 @@ class RunPlan(NamedTuple):
 
     seeds: dict[str, int]  # n by label, in the order in which contenders were added
 
-    def extended(self, contenders: Sequence[Contender], seeds: int) -> Self:
+    def extend(self, contenders: Sequence[Contender], seeds: int) -> Self:
         """With more contenders or more seeds; a plan never shrinks."""
         more = dict(self.seeds)
         for contender in contenders:

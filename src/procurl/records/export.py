@@ -33,8 +33,8 @@ def write_csv(rows: Iterable[ExportRow], file: TextIO) -> None:
 def _cells(row: ExportRow) -> tuple[Any, ...]:
     *run, evaluation = row
     values = [getattr(evaluation, field.name) for field in EXPORTED]
-    return (*run, *map(_rounded, values, (field.scalar.decimals for field in EXPORTED)))
+    return (*run, *map(_round, values, (field.scalar.decimals for field in EXPORTED)))
 
 
-def _rounded(value: Any, decimals: int | None) -> Any:
+def _round(value: Any, decimals: int | None) -> Any:
     return value if value is None or decimals is None else round(value, decimals)

@@ -25,7 +25,7 @@ from procurl.records.packing import pack_detail, pack_pool, unpack_detail, unpac
 from procurl.records.results import Results, RunId
 from procurl.records.tables import (
     DamagedError,
-    add_counted,
+    append_row,
     check_tables,
     clear_errors,
     connect_to_read,
@@ -111,7 +111,7 @@ class Store:
         """Record a command that was run here, with this machine and its package versions."""
         with self.transaction():
             facts = (time, command, json.dumps(versions()), json.dumps(machine()))
-            add_counted(self._db, self.path, "commands", facts)
+            append_row(self._db, self.path, "commands", facts)
 
     def extend_plan(self, plan: RunPlan) -> None:
         """Add contenders and seeds to the plan; a plan never shrinks."""
@@ -133,7 +133,7 @@ class Store:
             if not padding:
                 self._plan_seeds(Contender(run.strategy, run.setting), run.seed + 1)
             values = (*run, 0, False, None)
-            known[run] = add_counted(self._db, self.path, "runs", values)
+            known[run] = append_row(self._db, self.path, "runs", values)
 
     def clear(self, run: RunId) -> None:
         """Delete the evaluations of a run that starts again from its first step."""
@@ -174,7 +174,7 @@ class Store:
             *row, _, _ = self._run_row(number)
             put(self._db, "runs", (*row, True, stopped_at))
 
-    def finished(self) -> set[RunId]:
+    def finished_runs(self) -> set[RunId]:
         """The runs that are finished."""
         with self._consistent_read():
             found = counted_rows(self._db, self.path, "runs")
@@ -260,7 +260,7 @@ class Store:
     def _plan_seeds(self, contender: Contender, seeds: int) -> None:
         planned = self._planned_seeds()
         if contender not in planned:
-            add_counted(self._db, self.path, "contenders", (*contender, seeds))
+            append_row(self._db, self.path, "contenders", (*contender, seeds))
         elif planned[contender] < seeds:
             put(self._db, "contenders", (list(planned).index(contender), *contender, seeds))
 
@@ -268,10 +268,10 @@ class Store:
         """Where the results came from, for reports."""
         with self._consistent_read():
             commands = counted_rows(self._db, self.path, "commands")
-            asked = self.plan.seeds
-            finished = [r for r in self.finished() if r.seed < asked.get(r.label, 0)]
+            planned = self.plan.seeds
+            finished = [r for r in self.finished_runs() if r.seed < planned.get(r.label, 0)]
             one_by_one = self.experiment.one_by_one
-            total = len(self._known()) if one_by_one else sum(asked.values())
+            total = len(self._known()) if one_by_one else sum(planned.values())
         latest = commands[-1] if commands else (0, "", "", "{}", "{}")
         return {
             "command": latest[2],
@@ -288,8 +288,8 @@ class Store:
             "student": self.experiment.student,
             "eval_every": self.experiment.eval_every,
             "eval_episodes": self.experiment.eval_episodes,
-            "asked": total,
-            "finished": len(finished),
+            "planned_runs": total,
+            "finished_runs": len(finished),
         }
 
     def _fact(self, key: str) -> Any:

@@ -102,7 +102,7 @@ def create_file(path: Path, facts: Mapping[str, Any]) -> None:
 def connect_to_write(path: Path) -> Connection:
     """Connect to an existing file for writing."""
     with clear_errors(path):
-        return _connected(path, "mode=rw")
+        return _connect(path, "mode=rw")
 
 
 def connect_to_read(path: Path) -> Connection:
@@ -118,11 +118,11 @@ def connect_to_read(path: Path) -> Connection:
     with clear_errors(path):
         for form in forms[:-1]:
             with suppress(OperationalError):
-                return _connected(path, form, query_only=True)
-        return _connected(path, forms[-1], query_only=True)
+                return _connect(path, form, query_only=True)
+        return _connect(path, forms[-1], query_only=True)
 
 
-def _connected(path: Path, form: str, query_only: bool = False) -> Connection:
+def _connect(path: Path, form: str, query_only: bool = False) -> Connection:
     size = path.stat().st_size
     if size == 0 or size % PAGE:
         raise DamagedError(path, f"it is cut off after {size} bytes")
@@ -151,7 +151,7 @@ def check_tables(connection: Connection, path: Path) -> None:
 
 def put(connection: Connection, table: str, values: Sequence[Any]) -> None:
     """Write a row; it replaces one with the same key."""
-    stored = [_stored(value) for value in values]
+    stored = [_as_stored(value) for value in values]
     marks = ", ".join("?" * (len(stored) + 1))
     connection.execute(
         f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (*stored, checksum(table, stored))
@@ -184,7 +184,7 @@ def counted_rows(connection: Connection, path: Path, table: str) -> list[tuple[A
     return found
 
 
-def add_counted(connection: Connection, path: Path, table: str, values: Sequence[Any]) -> int:
+def append_row(connection: Connection, path: Path, table: str, values: Sequence[Any]) -> int:
     """Append a row under the next key, and return the key."""
     counts = json.loads(fact(connection, path, "counts"))
     put(connection, table, (counts[table], *values))
@@ -202,7 +202,7 @@ def checksum(table: str, values: Sequence[Any]) -> bytes:
     return digest.digest()
 
 
-def _stored(value: Any) -> Any:
+def _as_stored(value: Any) -> Any:
     """A value as SQLite returns it.
 
     SQLite turns NaN into NULL, so NaN is stored as text, and it has no −0.0, which is the entropy

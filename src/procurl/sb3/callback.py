@@ -11,13 +11,13 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from procurl.curriculum import Curriculum
 from procurl.internals.archive import content_errors
-from procurl.internals.checks import require_whole
+from procurl.internals.arrays import Ids
+from procurl.internals.checks import require_integer
 from procurl.sb3.critic import ValueFunction
 from procurl.sb3.envs.eval_env import EnvLike
-from procurl.sb3.envs.workers import Ids
 from procurl.sb3.saving.random_state import restore_random_state
 from procurl.sb3.saving.runs import (
-    Saved,
+    SavedRun,
     model_of,
     read_run,
     require_folder,
@@ -88,7 +88,7 @@ class CurriculumCallback(BaseCallback):
             tasks_per_refresh,
         )
         self.settings.check()
-        require_whole("save_every", save_every, at_least=1)
+        require_integer("save_every", save_every, at_least=1)
         self.save_to = save_to
         self.save_every = save_every
         self.model_file: Path | None = None  # the model that belongs to what was loaded
@@ -98,7 +98,7 @@ class CurriculumCallback(BaseCallback):
         self._dones: list[NDArray[np.bool_]] = []
         self._tasks: list[Ids] = []
         self._saved_at = 0  # training steps at the last save
-        self._saved: Saved | None = None  # loaded and not yet restored
+        self._saved: SavedRun | None = None  # loaded and not yet restored
 
     @property
     def teacher(self) -> ModelTeacher:
@@ -138,7 +138,7 @@ class CurriculumCallback(BaseCallback):
         self.model_file = model
         return self
 
-    def resume_from(self, saved: Saved) -> None:
+    def resume_from(self, saved: SavedRun) -> None:
         """Resume from a saved state when `learn` is called."""
         if self._teacher is not None:
             raise RuntimeError("this callback has already started training: load into a new one")
@@ -177,7 +177,7 @@ class CurriculumCallback(BaseCallback):
         if new_env or self.num_timesteps == 0:  # otherwise episodes continue
             self._begin_episodes(episode_seed(self.model))
 
-    def _restore(self, saved: Saved) -> None:
+    def _restore(self, saved: SavedRun) -> None:
         """Restore a saved run: the curriculum, the episodes and the random states."""
         teacher = self.teacher
         with content_errors(saved.source):

@@ -9,7 +9,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.envs.adapters.task_env import TaskEnv
-from procurl.internals.checks import require_whole
+from procurl.internals.checks import require_integer
 from procurl.sb3.envs.episodes import play
 from procurl.sb3.envs.eval_env import (
     EnvLike,
@@ -59,7 +59,7 @@ def evaluate_pool(
         tasks: ids [m] of the tasks to play; None plays all.
         seed: seed of the environments.
     """
-    require_whole("episodes", episodes, at_least=1)
+    require_integer("episodes", episodes, at_least=1)
     training = model.get_env()
     played_in = match_wrappers(with_tasks(env, pool, "env"), training)
     if share_environments(played_in, training):

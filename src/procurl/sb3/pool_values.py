@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
+from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
 from procurl.evidence import RolloutMeans, average_rollouts
+from procurl.internals.arrays import Ids
 from procurl.sb3.critic import ValueFunction, Values, values_of
-from procurl.sb3.envs.episodes import Outcomes, play
+from procurl.sb3.envs.episodes import play
 from procurl.sb3.envs.observations import (
     Observations,
     first_observations,
@@ -18,7 +20,7 @@ from procurl.sb3.envs.observations import (
     rows,
     view_of,
 )
-from procurl.sb3.envs.workers import Ids, Workers
+from procurl.sb3.envs.workers import Workers
 from procurl.success import RolloutPlan
 
 
@@ -76,16 +78,16 @@ class PoolValues:
 
 def roll_out(
     model: BaseAlgorithm, workers: Workers, plan: RolloutPlan, seed: int
-) -> tuple[RolloutMeans, Outcomes]:
+) -> tuple[RolloutMeans, EpisodeOutcomes]:
     """(means per task, the episodes) of the stochastic policy on every task of the pool."""
     n = len(workers.pool)
     tasks = np.repeat(np.arange(n), plan.episodes)
     episodes = play(model, workers, tasks, deterministic=False, seed=seed)
-    measured = _measured(episodes, tasks, plan.measure).reshape(n, plan.episodes)
+    measured = _measurements(episodes, tasks, plan.measure).reshape(n, plan.episodes)
     return average_rollouts(measured, plan.top_fraction), episodes
 
 
-def _measured(episodes: Outcomes, tasks: Ids, measure: str) -> NDArray[np.float64]:
+def _measurements(episodes: EpisodeOutcomes, tasks: Ids, measure: str) -> NDArray[np.float64]:
     """[m] the return or success of each episode; raises if one is missing or not finite."""
     if measure == "return":
         lost = np.flatnonzero(~np.isfinite(episodes.returns))

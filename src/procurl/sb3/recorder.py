@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
-from procurl.internals.checks import require_whole
+from procurl.internals.arrays import Ids
+from procurl.internals.checks import require_integer
 from procurl.records.evaluation import Evaluation, Snapshot, snapshot_tasks
 from procurl.records.experiment import Contender, Experiment
 from procurl.records.results import RunId
 from procurl.records.store import FILE, Store, open_experiment, read_store
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.envs.eval_env import EnvLike, match_wrappers
-from procurl.sb3.envs.workers import Ids, Workers
+from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate, with_tasks
 from procurl.sb3.seeds import seed_of
 from procurl.sb3.teacher import ModelTeacher, second_workers
@@ -70,8 +71,8 @@ class PoolRecorder(BaseCallback):
             raise TypeError(
                 f"curriculum must be a CurriculumCallback, got {type(curriculum).__name__}"
             )
-        require_whole("every", every, at_least=1)
-        require_whole("episodes", episodes, at_least=1)
+        require_integer("every", every, at_least=1)
+        require_integer("episodes", episodes, at_least=1)
         self.curriculum = curriculum
         self.out = Path(out)
         self.eval_env = eval_env
@@ -122,7 +123,7 @@ class PoolRecorder(BaseCallback):
     def _start_run(self, teacher: ModelTeacher) -> None:
         """Choose the seed of a new run; raises if it would replace a finished one unasked."""
         self.evaluations = []
-        finished = _finished(self.out)
+        finished = _finished_runs(self.out)
         if self.model.seed is None and self.curriculum.settings.seed is None:
             # The teacher saves it, so that a resumed run keeps its seed.
             teacher.seed = next(s for s in count() if self.run._replace(seed=s) not in finished)
@@ -190,12 +191,12 @@ class PoolRecorder(BaseCallback):
         self._since = time.perf_counter()
 
 
-def _finished(folder: Path) -> set[RunId]:
+def _finished_runs(folder: Path) -> set[RunId]:
     """The finished runs in a folder, which may not exist yet."""
     if not (folder / FILE).exists():
         return set()
     with read_store(folder) as store:
-        return store.finished()
+        return store.finished_runs()
 
 
 def evaluation_of(

@@ -18,7 +18,8 @@ from procurl.evidence import (
     build_evidence,
     no_episodes,
 )
-from procurl.internals.checks import require_whole
+from procurl.internals.arrays import Ids
+from procurl.internals.checks import require_integer
 from procurl.sb3.critic import ValueFunction, critic_of
 from procurl.sb3.envs.eval_env import (
     EnvLike,
@@ -29,7 +30,7 @@ from procurl.sb3.envs.eval_env import (
 )
 from procurl.sb3.envs.normalization import reward_scale
 from procurl.sb3.envs.observations import view_of
-from procurl.sb3.envs.workers import Ids, Workers
+from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import with_tasks
 from procurl.sb3.pool_values import PoolValues, roll_out
 from procurl.sb3.seeds import seed_of
@@ -54,13 +55,13 @@ class TeacherSettings:
     def check(self) -> None:
         """Raise on a setting of the wrong type or out of range."""
         if self.seed is not None:
-            require_whole("seed", self.seed, at_least=0)
+            require_integer("seed", self.seed, at_least=0)
         if self.value_fn is not None and not callable(self.value_fn):
             raise TypeError(f"value_fn must be a function of observations, got {self.value_fn!r}")
-        require_whole("reset_samples", self.reset_samples, at_least=1)
+        require_integer("reset_samples", self.reset_samples, at_least=1)
         for name in ("refresh_every", "tasks_per_refresh"):
             if getattr(self, name) is not None:
-                require_whole(name, getattr(self, name), at_least=1)
+                require_integer(name, getattr(self, name), at_least=1)
 
 
 class ModelTeacher:
@@ -173,14 +174,14 @@ class ModelTeacher:
             self.strategy.uses,
             step,
             values=values,
-            episodes=self._counted(values),
+            episodes=self._count_episodes(values),
             rollouts=means,
         )
         self.curriculum.observe(evidence)
         self.refreshed_at = step
         self.tasks, self.returns = [], []
 
-    def _counted(self, values: Any) -> EpisodeTotals:
+    def _count_episodes(self, values: Any) -> EpisodeTotals:
         """The totals with the training episodes since the last refresh."""
         tasks = np.concatenate([*self.tasks, np.zeros(0, dtype=np.int64)])
         returns = np.concatenate([*self.returns, np.zeros(0)])

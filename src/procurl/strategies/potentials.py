@@ -111,7 +111,7 @@ class Proximal(Potential):
         if state is None:
             return None
         with np.errstate(invalid="ignore", over="ignore"):
-            top = success.normalized(evidence.rollout_top, evidence)
+            top = success.normalize(evidence.rollout_top, evidence)
         xp = namespace(top, state.p_star)
         best = xp.maximum(xp.clip(keep_finite(top, state.p_star), 0.0, 1.0), state.p_star)
         return ProximalState(best)

@@ -7,7 +7,12 @@ import numpy as np
 
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, largest, namespace
-from procurl.internals.checks import require_bounds, require_interval, require_number, require_whole
+from procurl.internals.checks import (
+    require_bounds,
+    require_integer,
+    require_interval,
+    require_number,
+)
 from procurl.strategies.samplers import Softmax
 from procurl.strategies.schedules import Scheduled
 from procurl.strategies.strategy import Strategy
@@ -80,9 +85,9 @@ class SPaCE(Strategy):
 
     def check(self) -> None:
         require_number("eta", self.eta, at_least=0.0)
-        require_whole("kappa", self.kappa, at_least=1)
+        require_integer("kappa", self.kappa, at_least=1)
         if self.max_size is not None:
-            require_whole("max_size", self.max_size, at_least=1)
+            require_integer("max_size", self.max_size, at_least=1)
         require_interval(self.refresh_every)
 
 

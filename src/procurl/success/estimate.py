@@ -74,7 +74,7 @@ class Success(ABC):
         """
         return outcomes_of(returns, 0.0, 1.0)
 
-    def normalized(self, returns: Array, evidence: Evidence) -> Array:
+    def normalize(self, returns: Array, evidence: Evidence) -> Array:
         """[n] returns on the scale of the estimate, not clipped."""
         return returns
 

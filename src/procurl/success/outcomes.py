@@ -9,9 +9,9 @@ from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
 from procurl.internals.checks import (
     require_bounds,
+    require_integer,
     require_interval,
     require_number,
-    require_whole,
 )
 from procurl.success.estimate import Success
 from procurl.success.normalize import keep_finite, normalize, outcomes_of, value_range
@@ -80,7 +80,7 @@ class OutcomeSuccess(Success):
         losses = (state.losses * faded + keep_finite(evidence.losses, 0 * prior)).astype(
             prior.dtype
         )
-        near_wins, near_losses = self._shared(wins), self._shared(losses)
+        near_wins, near_losses = self._share(wins), self._share(losses)
         weight = self.prior_weight
         estimate = (near_wins + weight * prior) / (near_wins + near_losses + weight)
         return OutcomeState(step, wins, losses, prior, estimate.astype(prior.dtype))
@@ -103,7 +103,7 @@ class OutcomeSuccess(Success):
         require_number("decay", self.decay, above=0.0, at_most=1.0)
         require_number("decay_steps", self.decay_steps, above=0.0)
         require_number("bandwidth", self.bandwidth, above=0.0)
-        require_whole("neighbors", self.neighbors, at_least=1)
+        require_integer("neighbors", self.neighbors, at_least=1)
         require_number("prior_weight", self.prior_weight, above=0.0)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
@@ -115,7 +115,7 @@ class OutcomeSuccess(Success):
         kernel = nearest_neighbors(pool.contexts, self.neighbors, self.bandwidth)
         return replace(self, kernel=kernel)
 
-    def _shared(self, counts: Array) -> Array:
+    def _share(self, counts: Array) -> Array:
         if self.kernel is None:
             return counts
         xp = namespace(counts, self.kernel.weights)

@@ -9,9 +9,9 @@ from procurl.internals.arrays import Array
 from procurl.internals.checks import (
     require_bounds,
     require_choice,
+    require_integer,
     require_interval,
     require_number,
-    require_whole,
 )
 from procurl.success.estimate import EstimateState, RolloutPlan, Success
 from procurl.success.normalize import keep_finite, normalize, value_range
@@ -44,21 +44,21 @@ class RolloutSuccess(Success):
 
     def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
         with np.errstate(invalid="ignore", over="ignore"):
-            new = self.normalized(evidence.rollout_success, evidence)
+            new = self.normalize(evidence.rollout_success, evidence)
         return EstimateState(keep_finite(new, state.estimate))
 
     def estimate(self, state: EstimateState) -> Array:
         return state.estimate
 
     def check(self) -> None:
-        require_whole("c_rollouts", self.c_rollouts, at_least=1)
+        require_integer("c_rollouts", self.c_rollouts, at_least=1)
         require_choice("measure", self.measure, ("return", "success"))
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
         if self.budget is not None:
             require_number("budget", self.budget, above=1.0)
 
-    def normalized(self, returns: Array, evidence: Evidence) -> Array:
+    def normalize(self, returns: Array, evidence: Evidence) -> Array:
         low, high = self.v_min, self.v_max
         if low is None or high is None:
             low, high = value_range(evidence.rollout_success)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.internals.checks import require_number, require_whole
+from procurl.internals.checks import require_integer, require_number
 from procurl.tasks.pool_csv import FEATURE_PREFIX, has_control, read_table, write_table
 
 Matrix = NDArray[np.float64]
@@ -99,19 +99,19 @@ class TaskPool:
             features: as in the constructor.
         """
         if isinstance(seeds, int | np.integer):
-            require_whole("seeds", seeds, at_least=1)
+            require_integer("seeds", seeds, at_least=1)
             seeds = range(int(seeds))
         if not isinstance(seeds, Iterable):
             raise TypeError(f"seeds must be integers, or their number, got {seeds!r}")
         listed = list(seeds)
         for seed in listed:
-            require_whole("every seed", seed, at_least=0)
+            require_integer("every seed", seed, at_least=0)
             if seed > LARGEST_SEED:
                 raise ValueError(f"seeds must be at most {LARGEST_SEED} each, got {seed}")
         if len(set(listed)) < len(listed):
             raise ValueError("seeds has duplicates: two tasks of a pool cannot be the same")
         pool = cls.from_objects([int(seed) for seed in listed], features=features)
-        pool.seeds = _frozen(np.asarray(listed, dtype=np.int64))
+        pool.seeds = _freeze(np.asarray(listed, dtype=np.int64))
         return pool
 
     @classmethod
@@ -187,7 +187,7 @@ class TaskPool:
     def split(self, fraction: float, seed: int = 0) -> tuple[Self, Self]:
         """Two disjoint pools drawn at random: `fraction` of the tasks, and the rest."""
         require_number("fraction", fraction, above=0.0, at_most=1.0)
-        require_whole("seed", seed, at_least=0)
+        require_integer("seed", seed, at_least=0)
         first = round(fraction * self._n)
         if not 0 < first < self._n:
             raise ValueError(
@@ -222,7 +222,7 @@ def require_file(path: str | PathLike[str]) -> None:
         raise ValueError(f"{path} is a directory: a pool is read from a CSV file")
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+def _freeze(array: NDArray[Any]) -> NDArray[Any]:
     array = array.copy() if array.flags.writeable else array
     array.setflags(write=False)
     return array
@@ -324,7 +324,7 @@ def _checked_features(features: Mapping[str, Any] | None, n: int) -> dict[str, M
             raise ValueError(f"feature {name!r} must hold {n} numbers, got shape {column.shape}")
         if not np.isfinite(column).all():
             raise ValueError(f"feature {name!r} must be finite")
-        checked[_checked_name("features", str(name))] = _frozen(column.astype(np.float64))
+        checked[_checked_name("features", str(name))] = _freeze(column.astype(np.float64))
     return checked
 
 

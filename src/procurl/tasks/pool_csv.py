@@ -22,7 +22,7 @@ NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 CONTROL = ("Cc", "Cs", "Zl", "Zp")  # Unicode's controls, halves of characters and line ends
 
 
-class Table(NamedTuple):
+class PoolTable(NamedTuple):
     """The contents of a pool file."""
 
     labels: list[str] | None
@@ -31,7 +31,7 @@ class Table(NamedTuple):
     features: dict[str, NDArray[np.float64]]  # each [n]
 
 
-def read_table(path: str | PathLike[str]) -> Table:
+def read_table(path: str | PathLike[str]) -> PoolTable:
     """Read and check a whole file; errors count rows as an editor counts lines."""
     rows = _rows(path)
     if not rows:
@@ -72,7 +72,7 @@ def read_table(path: str | PathLike[str]) -> Table:
     contexts = [k for k, feature in enumerate(is_feature) if not feature]
     if not contexts:
         raise ValueError(f"{path}, row {header_row}: there is no context column, only {header}")
-    return Table(
+    return PoolTable(
         labels=None if id_column is None else list(first_seen),
         names=[header[numeric[k]] for k in contexts],
         contexts=numbers[:, contexts],

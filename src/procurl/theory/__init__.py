@@ -1,11 +1,11 @@
 """The paper's two theorems as programs: learners whose best next task is known exactly."""
 
-from procurl.theory.learners import AbstractLearner, Episode, Learner, ReinforceLearner
+from procurl.theory.learners import AbstractLearner, EpisodeOutcome, Learner, ReinforceLearner
 from procurl.theory.simulation import Simulation, simulate, steps_to_reach
 
 __all__ = [
     "AbstractLearner",
-    "Episode",
+    "EpisodeOutcome",
     "Learner",
     "ReinforceLearner",
     "Simulation",

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from procurl.internals.arrays import Floats
 from procurl.internals.checks import require_number
 
-Floats = NDArray[np.float64]
 
-
-class Episode(NamedTuple):
+class EpisodeOutcome(NamedTuple):
     """One of the ways in which an episode can go, for every task."""
 
     probability: Floats  # [...]
@@ -47,7 +46,7 @@ class Learner(ABC):
         """[...] the probability of success p."""
 
     @abstractmethod
-    def episodes(self, knowledge: Floats, p_star: ArrayLike) -> tuple[Episode, ...]:
+    def episodes(self, knowledge: Floats, p_star: ArrayLike) -> tuple[EpisodeOutcome, ...]:
         """Everything that can happen in one episode, with probabilities that sum to 1."""
 
     @abstractmethod
@@ -128,7 +127,7 @@ class ReinforceLearner(Learner):
     def success(self, knowledge: Floats, p_star: ArrayLike) -> Floats:
         return np.asarray(p_star) * _policy(knowledge)[..., 0]
 
-    def episodes(self, knowledge: Floats, p_star: ArrayLike) -> tuple[Episode, ...]:
+    def episodes(self, knowledge: Floats, p_star: ArrayLike) -> tuple[EpisodeOutcome, ...]:
         policy = _policy(knowledge)
         goal = np.asarray(p_star) + np.zeros(policy.shape[:-1])
         played = []
@@ -136,7 +135,7 @@ class ReinforceLearner(Learner):
             gradient = np.eye(2)[action] - policy  # of log π(action)
             for reward, chance in ((1.0, reaches), (0.0, 1.0 - reaches)):
                 after = knowledge + self.eta * reward * gradient
-                played.append(Episode(policy[..., action] * chance, reward == 1.0, after))
+                played.append(EpisodeOutcome(policy[..., action] * chance, reward == 1.0, after))
         return tuple(played)
 
     def closed_form(self, p: ArrayLike, p_star: ArrayLike) -> Floats:
@@ -177,11 +176,11 @@ class AbstractLearner(Learner):
     def success(self, knowledge: Floats, p_star: ArrayLike) -> Floats:
         return knowledge[..., 0].copy()
 
-    def episodes(self, knowledge: Floats, p_star: ArrayLike) -> tuple[Episode, ...]:
+    def episodes(self, knowledge: Floats, p_star: ArrayLike) -> tuple[EpisodeOutcome, ...]:
         p, missing = knowledge[..., 0], self.target(p_star) - knowledge
         return (
-            Episode(p, True, knowledge + self.alpha * missing),
-            Episode(1.0 - p, False, knowledge + self.beta * missing),
+            EpisodeOutcome(p, True, knowledge + self.alpha * missing),
+            EpisodeOutcome(1.0 - p, False, knowledge + self.beta * missing),
         )
 
     def closed_form(self, p: ArrayLike, p_star: ArrayLike) -> Floats:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from procurl.curriculum import Curriculum, Ids
+from procurl.curriculum import Curriculum
 from procurl.evidence import (
     EpisodeTotals,
     RolloutMeans,
@@ -17,10 +17,11 @@ from procurl.evidence import (
     no_episodes,
     without_counts,
 )
-from procurl.internals.checks import require_number, require_whole
+from procurl.internals.arrays import Floats, Ids
+from procurl.internals.checks import require_integer, require_number
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
-from procurl.theory.learners import Floats, Learner
+from procurl.theory.learners import Learner
 
 
 class Simulation(NamedTuple):
@@ -68,9 +69,9 @@ def simulate(
     learner.check()
     if not hasattr(seeds, "__len__"):
         raise TypeError(f"seeds must be one integer per learner, such as range(3), got {seeds!r}")
-    require_whole("the number of seeds", len(seeds), at_least=1)
-    require_whole("episodes", episodes, at_least=1)
-    require_whole("refresh", refresh, at_least=1)
+    require_integer("the number of seeds", len(seeds), at_least=1)
+    require_integer("episodes", episodes, at_least=1)
+    require_integer("refresh", refresh, at_least=1)
     p, p_star = _per_seed(p, p_star, len(seeds))
     pool = TaskPool.from_seeds(p.shape[1])
     curricula = [Curriculum(strategy, pool, seed=seed) for seed in seeds]

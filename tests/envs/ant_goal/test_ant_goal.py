@@ -87,7 +87,7 @@ def test_contact_forces_are_filled_in():
     states = ENV.initial(np.array([[1.0, 0.0]]))
     for _ in range(20):  # the ant falls onto its feet
         states, *_ = ENV.step(states, np.zeros((1, 8)), NO_NOISE)
-    _, forces = ENV._simulated(states.physics, np.zeros((1, 8)))
+    _, forces = ENV._simulate(states.physics, np.zeros((1, 8)))
     assert np.abs(forces).max() > 1.0
 
 

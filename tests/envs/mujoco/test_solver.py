@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from procurl.envs.mujoco.solver import Pushes, line_minimum, pushed
+from procurl.envs.mujoco.solver import Pushes, line_minimum, solve_accelerations
 
 N, K = 6, 20
 
@@ -29,7 +29,9 @@ def cost(x, mass, free, pushes):
 def test_finds_the_minimum(seed):
     mass, free, pushes = problem(seed)
     single = jax.tree.map(lambda part: jnp.asarray(part, dtype=jnp.float32), (mass, free, pushes))
-    x = np.asarray(jax.jit(pushed, static_argnums=4)(*single, jnp.zeros(N), 10), dtype=float)
+    x = np.asarray(
+        jax.jit(solve_accelerations, static_argnums=4)(*single, jnp.zeros(N), 10), dtype=float
+    )
     best = minimize(cost, free, (mass, free, pushes), tol=1e-12)
     assert cost(x, mass, free, pushes) == pytest.approx(best.fun, rel=1e-5)
     np.testing.assert_allclose(x, best.x, atol=1e-3)
@@ -42,7 +44,7 @@ def test_without_a_push_nothing_changes():
     mass, free, pushes = problem(0)
     far = pushes._replace(wanted=jnp.full(K, -100.0))
     single = jax.tree.map(lambda part: jnp.asarray(part, dtype=jnp.float32), (mass, free, far))
-    np.testing.assert_array_equal(pushed(*single, jnp.ones(N), 10), single[1])
+    np.testing.assert_array_equal(solve_accelerations(*single, jnp.ones(N), 10), single[1])
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -57,7 +57,7 @@ def test_everything_that_tables_need_comes_back(tmp_path, results):
 
 
 def test_trends_come_back_for_the_runs_that_are_followed(tmp_path, results):
-    write_records(compact(results, followed=2), tmp_path)
+    write_records(compact(results, trend_seeds=2), tmp_path)
     read = read_records(tmp_path)
     wanted = trends(results, seeds=2)
     assert [(t.label, t.seed) for t in read.trends] == [(t.label, t.seed) for t in wanted]
@@ -65,7 +65,7 @@ def test_trends_come_back_for_the_runs_that_are_followed(tmp_path, results):
         np.testing.assert_allclose(mine.means, theirs.means, rtol=1e-5)
         np.testing.assert_allclose(mine.steps, theirs.steps, atol=0.51)
         np.testing.assert_array_equal(mine.typical, theirs.typical)
-    assert {t.label for t in read.followed(["iid"])} == {"iid"}
+    assert {t.label for t in read.trends_of(["iid"])} == {"iid"}
 
 
 def test_equal_results_are_equal_bytes(tmp_path, results):
@@ -203,7 +203,7 @@ def test_a_folder_without_records_is_named(tmp_path):
 
 def test_an_evaluation_takes_a_few_bytes(tmp_path):
     results = synthetic_results(("procurl-val", "iid"), seeds=20)
-    write_records(compact(results, followed=0), tmp_path)
+    write_records(compact(results, trend_seeds=0), tmp_path)
     rows = len(gzip.decompress((tmp_path / EVALUATIONS).read_bytes()).splitlines()) - 1
     assert (tmp_path / EVALUATIONS).stat().st_size / rows < 25
 

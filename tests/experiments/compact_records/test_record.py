@@ -6,8 +6,8 @@ import pytest
 
 from procurl.envs import make_pool
 from procurl.experiments.compact_records.joining import (
-    differences,
     join_records,
+    setting_differences,
     settings_of,
     shared_settings,
 )
@@ -52,9 +52,9 @@ class TestRecorded:
 
     def test_finished_runs_have_their_last_evaluation(self):
         found = unfinished(recorded("iid", "hard", seeds=3), "iid", 1)
-        assert found.finished("iid") == {0, 2}
-        assert found.finished("hard") == {0, 1, 2}
-        assert found.finished("spdl") == set()
+        assert found.finished_seeds("iid") == {0, 2}
+        assert found.finished_seeds("hard") == {0, 1, 2}
+        assert found.finished_seeds("spdl") == set()
 
     def test_facts_that_mean_something_elsewhere_are_kept(self):
         found = recorded("iid", facts={**HERE, "pool": "/a/file", "student": {"layers": (64,)}})
@@ -128,8 +128,8 @@ class TestJoin:
 class TestExperiment:
     def test_what_one_does_not_know_is_no_difference(self):
         told = settings_of(recorded("iid"))
-        assert not differences(told, told | {"test_hash": "abc"})
-        assert not differences(told | {"PPO's gamma": 0.9}, told)
+        assert not setting_differences(told, told | {"test_hash": "abc"})
+        assert not setting_differences(told | {"PPO's gamma": 0.9}, told)
 
     def test_none_stands_for_the_papers_evaluations(self):
         def told(**facts):
@@ -137,7 +137,7 @@ class TestExperiment:
 
         assert told(eval_every=None, eval_episodes=None)["eval_every"] == 100_000
         assert told(eval_episodes=None) == told(eval_episodes=10)
-        assert differences(told(eval_episodes=4), told(eval_episodes=None)) == (
+        assert setting_differences(told(eval_episodes=4), told(eval_episodes=None)) == (
             "eval_episodes is 4, not 10"
         )
 

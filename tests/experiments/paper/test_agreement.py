@@ -14,7 +14,7 @@ from procurl.experiments.paper.agreement import (
     agreement,
     agrees,
     compare_rows,
-    evaluated,
+    evaluation_steps,
     plain_rows,
     side_by_side,
 )
@@ -105,8 +105,8 @@ def test_every_row_of_an_ablation_is_in_the_paper():
 
 
 def test_shown_steps_are_those_that_were_evaluated():
-    assert evaluated({"iid": curve("iid", [0.1])}, (250_000, 1_000_000)) == (1_000_000,)
-    assert evaluated({"iid": curve("iid", [0.1], 50_000)}, (250_000, 1_000_000)) == (50_000,)
+    assert evaluation_steps({"iid": curve("iid", [0.1])}, (250_000, 1_000_000)) == (1_000_000,)
+    assert evaluation_steps({"iid": curve("iid", [0.1], 50_000)}, (250_000, 1_000_000)) == (50_000,)
 
 
 def test_a_lone_run_is_no_interval():

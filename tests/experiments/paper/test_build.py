@@ -15,7 +15,7 @@ from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import compact
 from procurl.experiments.paper import run_pages, training
 from procurl.experiments.paper.build import PaperOptions, list_entries, run
-from procurl.experiments.paper.entries import ENTRIES, entries_named, needed
+from procurl.experiments.paper.entries import ENTRIES, contenders_by_sweep, find_entries
 from procurl.experiments.paper.run_pages import cost_table, curves_page
 from procurl.experiments.paper.run_time import RATES, duration, estimate, teacher_steps
 from procurl.experiments.paper.sweeps import HARD, KAREL, POINT_MASS
@@ -49,7 +49,7 @@ def _small_figures():
 def records(tmp_path_factory):
     """Records of everything but one environment."""
     folder = tmp_path_factory.mktemp("records")
-    for sweep, contenders in needed(ENTRIES.values()).items():
+    for sweep, contenders in contenders_by_sweep(ENTRIES.values()).items():
         if sweep.env != "antgoal":
             recorded(folder, sweep, contenders, picks=600 if sweep is KAREL else 300)
     return folder
@@ -72,7 +72,7 @@ class TestRegistry:
         assert {"Theorem 1", "Theorem 2"} <= sources
 
     def test_every_contender_is_a_strategy_with_settings_that_exist(self):
-        for sweep, contenders in needed(ENTRIES.values()).items():
+        for sweep, contenders in contenders_by_sweep(ENTRIES.values()).items():
             assert sweep.env in environment_names()
             for text in contenders:
                 contender = Contender.parse(text)
@@ -84,20 +84,22 @@ class TestRegistry:
         assert {setting.partition("=")[0] for setting in HARD.ppo} <= names
 
     def test_entries_share_their_runs(self):
-        wanted = needed(entries_named(["metrics-pointmass-s", "ablation-beta-pointmass-s"]))
+        wanted = contenders_by_sweep(
+            find_entries(["metrics-pointmass-s", "ablation-beta-pointmass-s"])
+        )
         assert list(wanted) == [POINT_MASS]
         assert len(wanted[POINT_MASS]) == 12 + 4  # procurl-val is in both
 
     def test_a_wrong_name_suggests_the_right_one(self):
         with pytest.raises(ValueError, match="Did you mean 'metrics-pointmass-s'"):
-            entries_named(["metrics-pointmas-s"])
+            find_entries(["metrics-pointmas-s"])
 
     def test_the_beginning_of_names_is_answered_with_them(self):
         with pytest.raises(ValueError, match="start with it: theorem-1, theorem-2. `procurl"):
-            entries_named(["theorem"])
+            find_entries(["theorem"])
 
     def test_all_is_everything(self):
-        assert [entry.name for entry in entries_named(["all"])] == list(ENTRIES)
+        assert [entry.name for entry in find_entries(["all"])] == list(ENTRIES)
 
 
 class TestList:

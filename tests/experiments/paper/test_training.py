@@ -9,7 +9,7 @@ from procurl.experiments.compact_records.files import read_records, write_record
 from procurl.experiments.compact_records.record import Part, compact
 from procurl.experiments.paper import training
 from procurl.experiments.paper.build import run
-from procurl.experiments.paper.entries import entries_named
+from procurl.experiments.paper.entries import find_entries
 from procurl.experiments.paper.sweeps import POINT_MASS
 from procurl.experiments.paper.training import PaperOptions, train_missing
 from procurl.experiments.presets import paper_ppo_settings
@@ -38,7 +38,7 @@ def record(out, *labels, seeds=2, facts=ELSEWHERE, steps=STEPS, **changed):
 
 
 def train(out, seeds, options):
-    train_missing(entries_named([CURVES]), out, options._replace(seeds=seeds), TOLD)
+    train_missing(find_entries([CURVES]), out, options._replace(seeds=seeds), TOLD)
 
 
 def read(out):
@@ -85,8 +85,8 @@ def test_only_missing_contenders_are_trained(asked, tmp_path):
     assert after.parts == [Part(("iid", "hard"), ELSEWHERE), Part(("procurl-val",), here)]
     for run_id in before.results.runs:
         assert str(after.results.evaluations[run_id]) == str(before.results.evaluations[run_id])
-    assert len(after.followed(["hard"])) == len(before.followed(["hard"])) == 2
-    assert len(after.followed(["procurl-val"])) == 2
+    assert len(after.trends_of(["hard"])) == len(before.trends_of(["hard"])) == 2
+    assert len(after.trends_of(["procurl-val"])) == 2
 
 
 def test_contenders_beside_those_of_the_entry_come_last(asked, tmp_path):
@@ -100,8 +100,8 @@ def test_more_seeds_replace_what_was_recorded(asked, tmp_path):
     train(tmp_path, 3, some("iid"))
     assert asked == [["iid"]]
     after = read(tmp_path)
-    assert after.finished("iid") == {0, 1, 2}
-    assert after.finished("procurl-val") == {0, 1}
+    assert after.finished_seeds("iid") == {0, 1, 2}
+    assert after.finished_seeds("procurl-val") == {0, 1}
     assert after.facts_of("iid")["command"] == TOLD
     assert after.facts_of("procurl-val") == ELSEWHERE
 
@@ -113,13 +113,13 @@ def test_runs_before_their_last_step_are_not_done(asked, tmp_path):
     write_records(dataclasses.replace(found, results=longer), tmp_path / "records" / "pointmass-d")
     train(tmp_path, 1, some("iid"))
     assert asked == [["iid"]]
-    assert read(tmp_path).finished("iid") == {0}
+    assert read(tmp_path).finished_seeds("iid") == {0}
 
 
 def test_what_was_trained_for_another_entry_stays_with_its_own_command(asked, tmp_path):
     for name in ("iid", "procurl-val"):
         wanted = some(name)._replace(seeds=2)
-        train_missing(entries_named([CURVES]), tmp_path, wanted, f"told of {name}")
+        train_missing(find_entries([CURVES]), tmp_path, wanted, f"told of {name}")
     assert asked == [["iid"], ["procurl-val"]]
     told = {part.labels: part.facts["command"] for part in read(tmp_path).parts}
     assert told == {("iid",): "told of iid", ("procurl-val",): "told of procurl-val"}
@@ -192,14 +192,14 @@ def test_all_sweeps_are_checked_before_the_first_is_trained(asked, tmp_path):
     """The interval is enough for an update of PointMass, but not of Karel."""
     wanted = some("iid", eval_every=1024)
     with pytest.raises(ValueError, match="eval_every must be at least the 2048 steps"):
-        train_missing(entries_named([CURVES, "curves-basickarel"]), tmp_path, wanted, TOLD)
+        train_missing(find_entries([CURVES, "curves-basickarel"]), tmp_path, wanted, TOLD)
     assert asked == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_host_engine_is_for_the_sweeps_that_it_can_train():
     names = [CURVES, "curves-antgoal", "engines-pointmass-s"]
-    wanted = training.needed(entries_named(names))
+    wanted = training.contenders_by_sweep(find_entries(names))
     engines = {
         sweep.name: training.sweep_engine(
             sweep, PaperOptions(training=TrainingOptions(engine="host"))
@@ -222,7 +222,7 @@ def test_the_host_engine_is_for_the_sweeps_that_it_can_train():
 )
 def test_the_engine_of_mujoco_is_that_of_the_device(monkeypatch, gpu, backend, held, engine):
     monkeypatch.setattr(training, "has_gpu", lambda: gpu)
-    (sweep,) = training.needed(entries_named(["curves-antgoal"]))
+    (sweep,) = training.contenders_by_sweep(find_entries(["curves-antgoal"]))
     known = None
     if held is not None:
         known = compact(synthetic_results(("iid",), 1, "pointmass-d", STEPS, test=False))
@@ -236,7 +236,7 @@ def test_the_engine_of_mujoco_is_that_of_the_device(monkeypatch, gpu, backend, h
 def test_records_of_mujoco_are_done_work_on_any_device(monkeypatch, tmp_path, held):
     """If nothing is missing. More seeds must come from the same engine."""
     monkeypatch.setattr(training, "has_gpu", lambda: held == "host")
-    (sweep,) = training.needed(entries_named(["curves-antgoal"]))
+    (sweep,) = training.contenders_by_sweep(find_entries(["curves-antgoal"]))
     results = synthetic_results(("iid",), 2, "pointmass-d", sweep.steps, 100_000, test=False)
     pool = training.make_pool("antgoal", sweep.kind)
     known = compact(dataclasses.replace(results, facts={}))

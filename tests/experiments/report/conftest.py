@@ -6,21 +6,23 @@ import pytest
 
 from procurl.experiments.analysis import figures
 from procurl.experiments.report import explorer_data
+from procurl.experiments.report.task_pictures import task_pictures
+
+POOLS = {}  # by fingerprint
 
 
-@pytest.fixture(scope="session", autouse=True)
+@cache
+def draw_once(env, fingerprint, tasks):
+    return task_pictures(env, POOLS[fingerprint], tasks)
+
+
+@pytest.fixture(scope="module", autouse=True)
 def _quick_pictures():
-    draw, pools = explorer_data.task_pictures, {}
-
-    @cache
-    def draw_once(env, fingerprint, tasks):
-        return draw(env, pools[fingerprint], tasks)
-
-    def task_pictures(env, pool, tasks):
-        pools[pool.fingerprint] = pool
+    def pictures_of(env, pool, tasks):
+        POOLS[pool.fingerprint] = pool
         return draw_once(env, pool.fingerprint, tuple(tasks))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(explorer_data, "task_pictures", task_pictures)
+        patch.setattr(explorer_data, "task_pictures", pictures_of)
         patch.setattr(figures, "DPI", 30)
         yield

@@ -16,7 +16,7 @@ from procurl.experiments.analysis.figures import COLORS
 from procurl.experiments.compact_records.files import write_records
 from procurl.experiments.compact_records.record import compact
 from procurl.experiments.report import explorer_data
-from procurl.experiments.report.encoding import MISSING, column, packed, script_json
+from procurl.experiments.report.encoding import MISSING, column, pack, script_json
 from procurl.experiments.report.explorer_data import CELLS, explorer_payload, select_runs
 from procurl.experiments.report.page import report_html, write_report
 from procurl.experiments.report.task_pictures import Pictures, task_pictures
@@ -53,11 +53,11 @@ def words(page):
 
 def test_packed_numbers_come_back():
     values = np.array([0.0, 1e-4, 0.25, np.nan, 1.0, np.inf])
-    back = unpacked(packed(values))
+    back = unpacked(pack(values))
     assert back[[0, 1, 2, 4]] == pytest.approx(values[[0, 1, 2, 4]], abs=1 / 131_068)
     assert np.isnan(back[[3, 5]]).all()
-    assert unpacked(packed([3.0, 3.0])).tolist() == [3.0, 3.0]
-    assert np.isnan(unpacked(packed([np.nan]))).all()
+    assert unpacked(pack([3.0, 3.0])).tolist() == [3.0, 3.0]
+    assert np.isnan(unpacked(pack([np.nan]))).all()
     assert column([0.123456789, np.nan, 250000.0]) == [0.12346, None, 250000]
 
 
@@ -104,8 +104,8 @@ def test_the_page_says_what_was_run_and_how_to_run_it_again():
         "machine": {"processor": "Abacus", "cores": 3},
         "versions": {"jax": "0.10"},
         "times": ("2026-01-02T03:04:05",),
-        "asked": 8,
-        "finished": 6,
+        "planned_runs": 8,
+        "finished_runs": 6,
     }
     page = report_html(report_results(facts=facts), ["table.md"])
     text = words(page)

@@ -5,7 +5,7 @@ import pytest
 from procurl.experiments.batches import batches_of
 from procurl.experiments.running import batch as batch_module
 from procurl.experiments.running.batch import train_batch
-from procurl.experiments.running.recorder import recorder, unfinished
+from procurl.experiments.running.recorder import recorder, unfinished_batches
 from procurl.records.experiment import RunPlan
 from procurl.records.results import RunId
 from procurl.records.store import open_experiment
@@ -47,8 +47,8 @@ def test_a_sweep_is_recorded_with_its_padding_hidden(store):
     assert results.runs == [RunId("iid", "", seed) for seed in range(3)]
     assert results.stopped == {RunId("iid", "", 1): 50}
     assert [m.step for m in results.evaluations[results.runs[2]]] == [30, 60, 90, 100]
-    assert len(store.finished()) == 4
-    assert unfinished(store, batches, keep_models=False) == []
+    assert len(store.finished_runs()) == 4
+    assert unfinished_batches(store, batches, keep_models=False) == []
     assert len(log.added) == len(set(log.added)) == 4 * 4
     assert len(log.finished) == 4
     assert len(shown) >= 10
@@ -63,7 +63,7 @@ def test_what_is_told_again_is_neither_twice_in_the_store_nor_logged_again(store
     for progress in told[: cut + 1]:
         record(progress)
     before = len(log.added)
-    assert unfinished(store, [batch], keep_models=False) == [batch]
+    assert unfinished_batches(store, [batch], keep_models=False) == [batch]
     for progress in train_batch(job(), batch, told[cut].checkpoint):
         record(progress)
     assert before == 4
@@ -75,5 +75,5 @@ def test_a_batch_without_the_models_that_are_asked_for_is_not_finished(store):
     batch = batches_of(store.plan, store.experiment.width)[0]
     for progress in train_batch(job(), batch, None):
         recorder(store, [], lambda _: None)(progress)
-    assert unfinished(store, [batch], keep_models=False) == []
-    assert unfinished(store, [batch], keep_models=True) == [batch]
+    assert unfinished_batches(store, [batch], keep_models=False) == []
+    assert unfinished_batches(store, [batch], keep_models=True) == [batch]

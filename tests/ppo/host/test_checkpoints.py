@@ -22,7 +22,7 @@ def slippery_run(strategy):
 
 def everything(run):
     evaluations = [e._replace(seconds=0.0) for e in run.evaluations]
-    return run.state, evaluations, run.lanes, run.picks.held(), run.updates
+    return run.state, evaluations, run.lanes, run.picks.peek(), run.updates
 
 
 @pytest.mark.parametrize("strategy", ["procurl-val", "procurl-env", "plr"])

@@ -166,6 +166,6 @@ def test_a_policy_can_be_taken_along():
     run = host_run(native(env=PushCorridor()))
     policy = run.policy("corridor")
     observations = np.asarray(run._pool_observations[:, 0])
-    mode = host_programs.likeliest_actions(run.network, run.params, observations)
+    mode = host_programs.deterministic_actions(run.network, run.params, observations)
     np.testing.assert_allclose(policy.act(observations), np.clip(mode, -1.0, 1.0), atol=1e-6)
     assert policy.description.training == {"strategy": "ProCuRL", "seed": 0, "steps": 0}

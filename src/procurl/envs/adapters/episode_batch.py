@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.array_env import ArrayEnv, Transition
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, Ids
 from procurl.internals.checks import suggest
 from procurl.tasks.pool import TaskPool
 
-Ids = NDArray[np.int64]
 Contexts = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 NO_TASK = -1  # task id of an episode whose context was given directly

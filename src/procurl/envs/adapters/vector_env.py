@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.envs.adapters.episode_batch import NO_TASK, EpisodeBatch, Ids, Mask, check_options
+from procurl.envs.adapters.episode_batch import NO_TASK, EpisodeBatch, Mask, check_options
 from procurl.envs.adapters.gym_env import (
     action_space,
     check_header,
@@ -15,7 +15,8 @@ from procurl.envs.adapters.gym_env import (
 )
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.registry import make_host_env
-from procurl.internals.checks import require_whole
+from procurl.internals.arrays import Ids
+from procurl.internals.checks import require_integer
 from procurl.tasks.pool import TaskPool
 
 try:
@@ -60,7 +61,7 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         pool: TaskPool | str | PathLike[str] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
     ) -> None:
-        require_whole("num_envs", num_envs, at_least=1)
+        require_integer("num_envs", num_envs, at_least=1)
         self.array_env = make_host_env(env) if isinstance(env, str) else env
         self.num_envs = num_envs
         self.autoreset_mode = _autoreset_mode(autoreset_mode)

@@ -21,9 +21,7 @@ from procurl.envs.ant_goal.rules import (
 )
 from procurl.envs.array_env import Transition
 from procurl.envs.mujoco.threads import Threads, thread_count
-from procurl.internals.arrays import Array
-
-Floats = NDArray[np.float64]
+from procurl.internals.arrays import Array, Floats
 
 # MuJoCo's vector of a full state holds time, positions and velocities.
 AT = slice(1, 1 + POSITIONS)
@@ -79,7 +77,7 @@ class HostAntGoal(AntGoal):
 
     def step(self, state: AntGoalState, actions: Array, noise: Array) -> Transition:
         actions = np.clip(np.asarray(actions, dtype=np.float64), -1.0, 1.0)
-        physics, forces = self._simulated(state.physics, actions)
+        physics, forces = self._simulate(state.physics, actions)
         distance = distances(state.goals, physics[:, AT])
         steps = state.steps + np.int32(1)
         done = steps >= HORIZON
@@ -97,7 +95,7 @@ class HostAntGoal(AntGoal):
             states[-1].goals[0],
         )
 
-    def _simulated(self, physics: Floats, actions: Floats) -> tuple[Floats, Floats]:
+    def _simulate(self, physics: Floats, actions: Floats) -> tuple[Floats, Floats]:
         """(states [b, 30], external forces [b, bodies, 6]) after an action [b, 8] in each.
 
         The forces come from `mj_rnePostConstraint`, which a step does not call.

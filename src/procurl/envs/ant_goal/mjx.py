@@ -74,7 +74,7 @@ class MjxAntGoal(AntGoal):
         torques = jnp.clip(actions, self.action_low, self.action_high)
         motion = _Motion(state.positions, state.velocities, state.warm_start)
         with jax.default_matmul_precision(PRECISION):
-            motion, forces = jax.vmap(_acted)(motion, torques)
+            motion, forces = jax.vmap(_act)(motion, torques)
         steps = state.steps + 1
         after = MjxAntState(*motion, state.goals, steps)
         distance = distances(state.goals, motion.positions)
@@ -99,7 +99,7 @@ class _Touch(NamedTuple):
     subtree_com: Array  # [bodies, 3]
 
 
-def _acted(motion: _Motion, torques: Array) -> tuple[_Motion, Array]:
+def _act(motion: _Motion, torques: Array) -> tuple[_Motion, Array]:
     """(motion after the five steps of one action, external forces [bodies, 6] in the last).
 
     As in MuJoCo after a step of fourth order, the forces are those of its last stage.
@@ -109,7 +109,7 @@ def _acted(motion: _Motion, torques: Array) -> tuple[_Motion, Array]:
     physics = _physics()
 
     def step(carry: tuple[_Motion, _Touch], _: None) -> tuple[tuple[_Motion, _Touch], None]:
-        return _stepped(carry[0], torques, carry[1]), None
+        return _step(carry[0], torques, carry[1]), None
 
     start = (motion, _touch(physics.blank))
     (motion, touch), _ = lax.scan(step, start, None, length=FRAME_SKIP)
@@ -119,7 +119,7 @@ def _acted(motion: _Motion, torques: Array) -> tuple[_Motion, Array]:
     return motion, load_mjx().rne_postconstraint(physics.model, last)._impl.cfrc_ext
 
 
-def _stepped(motion: _Motion, torques: Array, touch: _Touch) -> tuple[_Motion, _Touch]:
+def _step(motion: _Motion, torques: Array, touch: _Touch) -> tuple[_Motion, _Touch]:
     """One fourth-order step; `touch` is only used for its shapes."""
     import jax.numpy as jnp
     from jax import lax
@@ -131,7 +131,7 @@ def _stepped(motion: _Motion, torques: Array, touch: _Touch) -> tuple[_Motion, _
     def stage(carry: Any, of: tuple[Array, Array]) -> tuple[Any, None]:
         velocity, acceleration, moved, gained, _ = carry
         reach, weight = of
-        at = _moved(positions, reach * velocity, dt)
+        at = _move(positions, reach * velocity, dt)
         velocity = velocities + dt * reach * acceleration
         data = physics.blank.replace(
             qpos=at, qvel=velocity, qacc_warmstart=warm_start, ctrl=torques
@@ -146,7 +146,7 @@ def _stepped(motion: _Motion, torques: Array, touch: _Touch) -> tuple[_Motion, _
     carry = (velocities, nothing, nothing, nothing, touch)
     carry, _ = lax.scan(stage, carry, (jnp.asarray(STAGES), jnp.asarray(WEIGHTS)))
     _, acceleration, moved, gained, touch = carry
-    after = _Motion(_moved(positions, moved, dt), velocities + dt * gained, acceleration)
+    after = _Motion(_move(positions, moved, dt), velocities + dt * gained, acceleration)
     return after, touch
 
 
@@ -154,7 +154,7 @@ def _touch(data: Any) -> _Touch:
     return _Touch(data._impl.contact, data._impl.efc_force, data.subtree_com)
 
 
-def _moved(positions: Array, velocities: Array, dt: Array) -> Array:
+def _move(positions: Array, velocities: Array, dt: Array) -> Array:
     """[15] positions after moving with constant velocities [14]: the torso turns about an axis."""
     import jax.numpy as jnp
 

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from procurl.envs.ant_goal.model import ant_goal_model
 from procurl.envs.ant_goal.rules import GOAL_RADIUS
 from procurl.envs.mujoco.picture import Mark, Studio, trail
+from procurl.internals.arrays import Floats
 
 SIZE = (480, 480)
 GOAL_COLOR = (0.13, 0.55, 0.33, 0.6)
 TRAIL_COLOR = (0.12, 0.37, 0.72, 1.0)
-
-Floats = NDArray[np.float64]
 
 
 def ant_goal_picture(

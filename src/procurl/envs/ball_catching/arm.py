@@ -11,17 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.internals.arrays import Array
-
-Floats = NDArray[np.float32]
+from procurl.internals.arrays import Array, Floats32
 
 
 class Arm(NamedTuple):
     """Turns that do not change, as matrices; positions are in the model."""
 
-    bodies: Floats  # [bodies, 3, 3] of each body's frame in its parent's
-    inertias: Floats  # [bodies, 3, 3] of the principal axes in the body's frame
-    geoms: Floats  # [geoms, 3, 3] in the body's frame
+    bodies: Floats32  # [bodies, 3, 3] of each body's frame in its parent's
+    inertias: Floats32  # [bodies, 3, 3] of the principal axes in the body's frame
+    geoms: Floats32  # [geoms, 3, 3] in the body's frame
 
 
 def arm_kinematics(model: Any, data: Any) -> Any:
@@ -89,7 +87,7 @@ def _arm() -> Arm:
     return Arm(*map(_matrices, (model.body_quat, model.body_iquat, model.geom_quat)))
 
 
-def _matrices(quaternions: NDArray[np.float64]) -> Floats:
+def _matrices(quaternions: NDArray[np.float64]) -> Floats32:
     """[k, 3, 3] the rotation matrices of quaternions [k, 4]."""
     from procurl.envs.mujoco.library import mujoco
 

@@ -22,9 +22,7 @@ from procurl.envs.ball_catching.rules import (
     rewards,
 )
 from procurl.envs.mujoco.threads import thread_count
-from procurl.internals.arrays import Array
-
-Floats = NDArray[np.float64]
+from procurl.internals.arrays import Array, Floats
 
 # MuJoCo's vector of a full state holds time, positions and velocities.
 POSITIONS = slice(1, 11)
@@ -85,7 +83,7 @@ class HostBallCatching(BallCatching):
     def step(self, state: BallCatchingState, actions: Array, noise: Array) -> Transition:
         actions = np.minimum(np.maximum(actions.astype(np.float64), -_SPEED), _SPEED)
         desired = state.desired[:, None] + _PASSED * actions[:, None]  # [b, 5, 5]
-        path, sensed = self._simulated(state.physics, on_arm(desired))
+        path, sensed = self._simulate(state.physics, on_arm(desired))
         touched = sensed[:, :, CONTACTS] > 0  # [b, 5]
         done = touched.any(axis=1)
         last = np.where(done, touched.argmax(axis=1), SUBSTEPS - 1)
@@ -103,7 +101,7 @@ class HostBallCatching(BallCatching):
             [physics[POSITIONS] for physics in path], [physics[VELOCITIES] for physics in path]
         )
 
-    def _simulated(self, physics: Floats, controls: Floats) -> tuple[Floats, Floats]:
+    def _simulate(self, physics: Floats, controls: Floats) -> tuple[Floats, Floats]:
         """(states [b, 5, 21], sensors [b, 5, 5]) after each substep from `physics` [b, 21] on.
 
         Args:

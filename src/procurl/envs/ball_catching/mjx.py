@@ -67,7 +67,7 @@ class MjxBallCatching(BallCatching):
 
         actions = jnp.clip(actions, self.action_low, self.action_high)
         with jax.default_matmul_precision(PRECISION):
-            end = jax.vmap(_acted)(state, actions)
+            end = jax.vmap(_act)(state, actions)
         ball_velocities = end.state.velocities[:, _parts().ball]
         reward = rewards(actions, end.caught, end.net_axis, ball_velocities)
         return Transition(end.state, reward, end.touched, end.caught)
@@ -82,14 +82,14 @@ class _End(NamedTuple):
     net_axis: Array  # [3]
 
 
-def _acted(state: MjxBallState, action: Array) -> _End:
+def _act(state: MjxBallState, action: Array) -> _End:
     """The substeps of one action, up to and with the first in which the ball touches something."""
     import jax
     import jax.numpy as jnp
     from jax import lax
 
     def substep(end: _End, _: None) -> tuple[_End, None]:
-        following = _moved(end.state, action)
+        following = _take_substep(end.state, action)
         return jax.tree.map(lambda old, new: jnp.where(end.touched, old, new), end, following), None
 
     no = jnp.zeros((), dtype=bool)
@@ -97,7 +97,7 @@ def _acted(state: MjxBallState, action: Array) -> _End:
     return end
 
 
-def _moved(state: MjxBallState, action: Array) -> _End:
+def _take_substep(state: MjxBallState, action: Array) -> _End:
     """One substep. Contacts and the net's axis are as MuJoCo finds them before it moves on."""
     import jax.numpy as jnp
 

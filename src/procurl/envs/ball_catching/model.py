@@ -211,7 +211,7 @@ def ball_catching_mjcf() -> str:
   <worldbody>
     <light directional="true" pos="1.5 -1.5 4" dir="-0.3 0.3 -1" diffuse="0.5 0.5 0.5"/>
     <geom name="floor" type="plane" size="0 0 0.05" material="floor" rgba="1 1 1 1"/>
-    {_nested(CHAIN)}
+    {_bodies(CHAIN)}
     <body name="ball">
       <joint name="ball_x" type="slide" axis="1 0 0"/>
       <joint name="ball_y" type="slide" axis="0 1 0"/>
@@ -232,7 +232,7 @@ def ball_catching_mjcf() -> str:
 """
 
 
-def _nested(links: tuple[Link, ...]) -> str:
+def _bodies(links: tuple[Link, ...]) -> str:
     """The chain's bodies, each within its parent, with the net in the last."""
     if not links:
         return (
@@ -257,7 +257,7 @@ def _nested(links: tuple[Link, ...]) -> str:
         f'<body name="{link.name}" pos="{_row(link.position)}" quat="{_row(link.turn)}">\n'
         f'<inertial mass="{link.mass}" pos="{_row(link.center)}" '
         f'quat="{_row(link.inertia_turn)}" diaginertia="{_row(link.inertia)}"/>\n'
-        f"{joint}{shapes}{_nested(tuple(rest))}</body>\n"
+        f"{joint}{shapes}{_bodies(tuple(rest))}</body>\n"
     )
 
 

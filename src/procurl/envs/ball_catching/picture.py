@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 from procurl.envs.ball_catching.model import BALL, ball_catching_model
 from procurl.envs.ball_catching.rules import GRAVITY, flight_times
 from procurl.envs.mujoco.picture import Mark, Studio, trail
+from procurl.internals.arrays import Floats
 
 SIZE = (480, 480)
 TARGET_COLOR = (0.13, 0.62, 0.33, 0.6)
 TARGET_RADIUS = 0.03
 TRAIL_COLOR = (0.85, 0.3, 0.2, 1.0)
-
-Floats = NDArray[np.float64]
 
 
 def ball_catching_picture(

@@ -143,14 +143,14 @@ def _check_solutions(path: FilePath, rows: Rows, contexts: Contexts, shortest: S
                 f"{where}: {solution!r} has {len(solution)} actions, the shortest has {length}"
             )
         given[task, :length] = [LETTERS.index(letter) for letter in solution]
-    unsolved = ~_solved(contexts, given)
+    unsolved = ~_are_solutions(contexts, given)
     if unsolved.any():
         row, cells = rows[int(np.argmax(unsolved))]
         where = f"{path}, row {row}, column 'solution'"
         raise ValueError(f"{where}: {cells['solution']!r} does not solve the task")
 
 
-def _solved(contexts: Contexts, actions: NDArray[np.int8]) -> NDArray[np.bool_]:
+def _are_solutions(contexts: Contexts, actions: NDArray[np.int8]) -> NDArray[np.bool_]:
     """[n] whether playing `actions` [n, length of a shortest solution] solves each task.
 
     A solution cannot contain a crash or an early `finish`: these change nothing, so the remaining

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from procurl.envs.karel.search import Solutions, shortest_solutions, solution_lengths
 from procurl.envs.karel.task import CELLS, Contexts, task_keys
-from procurl.internals.checks import require_number, require_whole
+from procurl.internals.checks import require_integer, require_number
 
 Words = NDArray[np.uint64]
 
@@ -47,8 +47,8 @@ class KarelDifficulty:
 
     def check(self) -> None:
         """Raise if no task can be drawn with these settings."""
-        require_whole("max_walls", self.max_walls, at_least=0)
-        require_whole("max_markers", self.max_markers, at_least=0)
+        require_integer("max_walls", self.max_walls, at_least=0)
+        require_integer("max_markers", self.max_markers, at_least=0)
         for name in ("changes", "kept"):
             shares = getattr(self, name)
             for i, share in enumerate(shares or ()):
@@ -105,8 +105,8 @@ def generate_karel_tasks(
         test: test tasks instead of training tasks.
     """
     difficulty.check()
-    require_whole("size", size, at_least=1)
-    require_whole("seed", seed, at_least=0)
+    require_integer("size", size, at_least=1)
+    require_integer("seed", seed, at_least=0)
     contexts = np.empty((0, 7), dtype=np.int32)
     fruitless = 0
     for drawn in _drawn(difficulty, seed, test):
@@ -137,7 +137,7 @@ def _drawn(difficulty: KarelDifficulty, seed: int, test: bool) -> Iterator[Conte
     source = np.random.PCG64(seed)
     while True:
         words = source.random_raw((_DRAWN_AT_ONCE, 2 * CELLS + _CHOICES))
-        contexts = _placed(difficulty, words)
+        contexts = _grids(difficulty, words)
         wanted = is_test_task(contexts) == test
         contexts, last_word = contexts[wanted], words[wanted, -1]
         lengths = solution_lengths(contexts)
@@ -149,7 +149,7 @@ def _drawn(difficulty: KarelDifficulty, seed: int, test: bool) -> Iterator[Conte
         yield contexts[_fraction(last_word) < shares[lengths]]
 
 
-def _placed(difficulty: KarelDifficulty, words: Words) -> Contexts:
+def _grids(difficulty: KarelDifficulty, words: Words) -> Contexts:
     """Grids [b, 7] from words [b, 41]: two orders of the cells, then choices."""
     choices = words[:, 2 * CELLS :].T
     walls = _choice(choices[0], difficulty.max_walls + 1)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from procurl.envs.karel.generator import DIFFICULTIES, generate_karel_tasks
 from procurl.envs.karel.search import Solutions, shortest_solutions
 from procurl.envs.karel.task import PICK_MARKER, PUT_MARKER, Contexts, karel_context, karel_task
-from procurl.internals.checks import require_choice, require_whole
+from procurl.internals.checks import require_choice, require_integer
 from procurl.tasks.pool import TaskPool
 
 TRAINING_SIZE = 24_000
@@ -34,8 +34,8 @@ def karel_pool(kind: str = "uniform", size: int | None = None, seed: int | None 
     if size is None:
         size = TEST_SIZE if kind in (TEST, HARD_TEST) else TRAINING_SIZE
     seed = 0 if seed is None else seed
-    require_whole("size", size, at_least=1)
-    require_whole("seed", seed, at_least=0)
+    require_integer("size", size, at_least=1)
+    require_integer("seed", seed, at_least=0)
     return _generate(kind, int(size), int(seed))
 
 

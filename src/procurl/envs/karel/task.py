@@ -79,7 +79,7 @@ def first_fault(contexts: NDArray[Any]) -> Fault | None:
     Valid means: integers within their ranges, no avatar or marker on a wall, and a reachable
     target. Ranges are checked first, in all tasks.
     """
-    return _first(_out_of_range(contexts)) or _first(_misplaced(contexts.astype(np.int32)))
+    return _first(_range_checks(contexts)) or _first(_placement_checks(contexts.astype(np.int32)))
 
 
 def reachable(walls: NDArray[np.int32], cell: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -117,14 +117,14 @@ def _first(checks: _Checks) -> Fault | None:
     return Fault(task, entry, reason(task))
 
 
-def _out_of_range(contexts: NDArray[Any]) -> _Checks:
+def _range_checks(contexts: NDArray[Any]) -> _Checks:
     return [
-        (name, ~_whole_below(size, column), _not_whole_below(size, column))
+        (name, ~_is_integer_below(size, column), _not_integer_below(size, column))
         for name, size, column in zip(CONTEXT_NAMES, SIZES, contexts.T, strict=True)
     ]
 
 
-def _misplaced(contexts: Contexts) -> _Checks:
+def _placement_checks(contexts: Contexts) -> _Checks:
     walls, cell, _, markers, goal_cell, _, goal_markers = contexts.T
     reached = reachable(walls, cell)
     cut_off = (markers ^ goal_markers) & ~reached
@@ -146,12 +146,12 @@ def _misplaced(contexts: Contexts) -> _Checks:
     ]
 
 
-def _whole_below(size: int, column: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_integer_below(size: int, column: NDArray[Any]) -> NDArray[np.bool_]:
     sound: NDArray[np.bool_] = (column >= 0) & (column < size) & (column == np.floor(column))
     return sound  # False for NaN
 
 
-def _not_whole_below(size: int, column: NDArray[Any]) -> Callable[[int], str]:
+def _not_integer_below(size: int, column: NDArray[Any]) -> Callable[[int], str]:
     return lambda i: f"must be an integer from 0 to {size - 1}, got {column[i]:g}"
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.mujoco.library import mujoco
+from procurl.internals.arrays import Floats
 
 BACKENDS = ("egl", "osmesa")
 MAX_GEOMS = 2000
@@ -21,7 +22,6 @@ DISC_HEIGHT = 0.005
 PROBE = "import sys, mujoco.{0} as gl; gl.GLContext(8, 8).make_current()"
 PROBE_SECONDS = 60
 
-Floats = NDArray[np.float64]
 Color = tuple[float, float, float, float]
 
 

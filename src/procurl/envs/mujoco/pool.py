@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from procurl.internals.checks import require_choice, require_whole
+from procurl.internals.checks import require_choice, require_integer
 
 KINDS = ("uniform", "test")
 
@@ -18,6 +18,6 @@ def pool_draw(
     require_choice("kind", kind, KINDS)
     size = own_size if size is None else size
     seed = own_seed if seed is None else seed
-    require_whole("size", size, at_least=1)
-    require_whole("seed", seed, at_least=0)
+    require_integer("size", size, at_least=1)
+    require_integer("seed", seed, at_least=0)
     return np.random.default_rng([seed, KINDS.index(kind)]), size

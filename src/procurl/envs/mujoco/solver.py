@@ -39,11 +39,13 @@ def solve_pushes(model: Any, data: Any, most_steps: int) -> Any:
     inner = data._impl
     pushes = Pushes(inner.efc_J, inner.efc_aref, inner.efc_D)
     mass = load_mjx().full_m(model, data)
-    x = pushed(mass, data.qacc_smooth, pushes, data.qacc_warmstart, most_steps)
+    x = solve_accelerations(mass, data.qacc_smooth, pushes, data.qacc_warmstart, most_steps)
     return data.tree_replace({"qacc": x, "_impl.efc_force": pushes.forces(x)})
 
 
-def pushed(mass: Array, free: Array, pushes: Pushes, warm: Array, most_steps: int) -> Array:
+def solve_accelerations(
+    mass: Array, free: Array, pushes: Pushes, warm: Array, most_steps: int
+) -> Array:
     """[n] the accelerations x that minimize, as in MuJoCo,
 
         ½·(x − a)ᵀ·M·(x − a) + ½·Σ_i D_i·min(0, J_i·x − r_i)².

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from procurl.internals.checks import require_whole
+from procurl.internals.checks import require_integer
 from procurl.internals.hardware import cores
 
 THREADS_VARIABLE = "PROCURL_THREADS"  # environment variable with the default number of threads
@@ -13,7 +13,7 @@ THREADS_VARIABLE = "PROCURL_THREADS"  # environment variable with the default nu
 def thread_count(threads: int | None) -> int:
     """`threads`, or by default PROCURL_THREADS, or one for every core of this process."""
     if threads is not None:
-        require_whole("threads", threads, at_least=1)
+        require_integer("threads", threads, at_least=1)
         return threads
     if value := os.environ.get(THREADS_VARIABLE):
         if not value.isdecimal() or int(value) < 1:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.point_mass.rules import CONTEXT_HIGH, CONTEXT_LOW, CONTEXT_NAMES
-from procurl.internals.checks import require_choice, require_whole
+from procurl.internals.checks import require_choice, require_integer
 from procurl.tasks.pool import TaskPool
 
 KINDS = ("uniform", "test", "hard")
@@ -32,8 +32,8 @@ def point_mass_pool(
     require_choice("kind", kind, KINDS)
     size = SIZE if size is None else size
     seed = SEED if seed is None else seed
-    require_whole("size", size, at_least=1)
-    require_whole("seed", seed, at_least=0)
+    require_integer("size", size, at_least=1)
+    require_integer("seed", seed, at_least=0)
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     contexts = rng.uniform(CONTEXT_LOW, CONTEXT_HIGH, (size, len(CONTEXT_NAMES)))
     if kind == "hard":

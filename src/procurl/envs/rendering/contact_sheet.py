@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.internals.checks import require_whole
+from procurl.internals.checks import require_integer
 
 try:
     from PIL import Image, ImageDraw, ImageFont
@@ -40,8 +40,8 @@ def contact_sheet(
         columns: pictures per row.
         gap: pixels around each cell.
     """
-    require_whole("columns", columns, at_least=1)
-    require_whole("gap", gap, at_least=0)
+    require_integer("columns", columns, at_least=1)
+    require_integer("gap", gap, at_least=0)
     _check_pictures(pictures)
     if captions is not None and len(captions) != len(pictures):
         raise ValueError(

@@ -13,7 +13,7 @@ from procurl.envs.adapters.episode_batch import EpisodeBatch
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.rendering.contact_sheet import Picture, contact_sheet
 from procurl.envs.rendering.gif import apply_palette, palette_of, small_gif
-from procurl.internals.checks import require_number, require_whole
+from procurl.internals.checks import require_integer, require_number
 from procurl.internals.files import write_bytes
 from procurl.tasks.pool import TaskPool
 
@@ -43,7 +43,7 @@ RUNNING, SUCCEEDED, FAILED = "#8a93a0", "#218c54", "#c8372d"
 _log = logging.getLogger(__name__)
 
 
-class Actor(Protocol):
+class SupportsAct(Protocol):
     """Anything with a method `act`, such as a policy of `procurl.load_policy`."""
 
     def act(self, obs: NDArray[np.float32]) -> Any:
@@ -59,7 +59,7 @@ class Episode(NamedTuple):
 
 
 def play(
-    env: ArrayEnv, context: ArrayLike, policy: Actor, seed: int | Sequence[int] = 0
+    env: ArrayEnv, context: ArrayLike, policy: SupportsAct, seed: int | Sequence[int] = 0
 ) -> Episode:
     """Play one episode of `policy` on a context.
 
@@ -88,7 +88,7 @@ def write_gif(
     path: str | PathLike[str],
     env: ArrayEnv,
     contexts: ArrayLike,
-    policy: Actor,
+    policy: SupportsAct,
     seed: int = 0,
     columns: int | None = None,
     frames_per_second: float | None = None,
@@ -119,7 +119,7 @@ def write_gif(
         )
     if columns is None:
         columns = len(rows) if len(rows) <= 3 else math.ceil(math.sqrt(len(rows)))
-    require_whole("columns", columns, at_least=1)
+    require_integer("columns", columns, at_least=1)
     if frames_per_second is not None:
         require_number("frames_per_second", frames_per_second, above=0.0, at_most=50.0)
 

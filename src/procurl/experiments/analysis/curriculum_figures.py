@@ -18,19 +18,20 @@ from procurl.experiments.analysis.figures import (
     new_figure,
 )
 from procurl.experiments.analysis.labels import step_label
-from procurl.experiments.analysis.statistics import Floats, smooth
+from procurl.experiments.analysis.statistics import smooth
 from procurl.experiments.analysis.trends import Features, Trend, mean_trend, typical_task
+from procurl.internals.arrays import Floats
 from procurl.tasks.pool import TaskPool
 
 POINTS = 120  # along training
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]  # [height, width, 3]
 
 
 def draw_curriculum(
     found: Sequence[Trend],
     features: Features,
     path: Path,
-    pictures: Mapping[str, Picture] | None = None,
+    pictures: Mapping[str, Image] | None = None,
 ) -> None:
     """Draw the features of the picked tasks against training steps, a panel per feature.
 
@@ -57,7 +58,7 @@ def draw_curriculum(
 
 def typical_pictures(
     found: Sequence[Trend], features: Features, env: str, pool: TaskPool, steps: Sequence[int]
-) -> dict[str, Picture]:
+) -> dict[str, Image]:
     """A picture of a typical task at each step, keyed by caption."""
     dynamics = make_host_env(env)
     pool = dynamics.fit_pool(pool)
@@ -146,7 +147,7 @@ def _draw_features(
         axis.set_ylim(min(low, wanted[0]), max(high, wanted[1]))
 
 
-def _draw_pictures(part: Any, pictures: Mapping[str, Picture]) -> None:
+def _draw_pictures(part: Any, pictures: Mapping[str, Image]) -> None:
     axes = part.subplots(1, len(pictures), squeeze=False)[0]
     for axis, (caption, picture) in zip(axes, pictures.items(), strict=True):
         axis.imshow(picture, interpolation="lanczos")
@@ -154,7 +155,7 @@ def _draw_pictures(part: Any, pictures: Mapping[str, Picture]) -> None:
         axis.set_axis_off()
 
 
-def _height_of(pictures: Mapping[str, Picture], wide: float) -> float:
+def _height_of(pictures: Mapping[str, Image], wide: float) -> float:
     """Height in inches of a row of pictures with captions."""
     height, width = next(iter(pictures.values())).shape[:2]
     return float(0.95 * wide / len(pictures) * height / width + 0.35)

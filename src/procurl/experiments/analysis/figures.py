@@ -17,12 +17,12 @@ from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.labels import step_label
 from procurl.experiments.analysis.statistics import (
     SMOOTHING_WINDOW,
-    Floats,
     Interval,
     mean_over_runs,
     smooth,
     standard_error,
 )
+from procurl.internals.arrays import Floats
 from procurl.internals.files import write_bytes
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

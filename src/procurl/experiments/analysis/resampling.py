@@ -3,12 +3,9 @@
 Counts replace the drawn values, so that no resample has to be sorted.
 """
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from procurl.internals.arrays import Floats
 
 AT_ONCE = 4_000_000  # numbers held in memory
 

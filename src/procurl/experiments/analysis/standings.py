@@ -9,7 +9,6 @@ import numpy as np
 from procurl.experiments.analysis.curves import Curve, by_label
 from procurl.experiments.analysis.statistics import (
     Estimate,
-    Floats,
     Interval,
     TimeToThreshold,
     area_under_curve,
@@ -18,6 +17,7 @@ from procurl.experiments.analysis.statistics import (
     probability_of_improvement,
     time_to_threshold,
 )
+from procurl.internals.arrays import Floats
 
 BASELINE = "iid"
 NO_EVALUATION = "there is no evaluation yet, so there is nothing to show"

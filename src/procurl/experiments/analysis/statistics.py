@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from procurl.experiments.analysis.resampling import (
-    Floats,
     counts_at,
     draw_counts,
     portions,
     share_of_wins,
 )
-from procurl.internals.checks import require_number, require_whole
+from procurl.internals.arrays import Floats
+from procurl.internals.checks import require_integer, require_number
 
 __all__ = [
     "SMOOTHING_WINDOW",
@@ -100,7 +100,7 @@ def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval
     from scipy.special import stdtrit
 
     _check_confidence(confidence)
-    sample = _measured(values)
+    sample = _sample(values)
     n = len(sample)
     if n < 2:
         return Interval(float(sample[0]) if n else math.nan, math.nan, n)
@@ -111,9 +111,7 @@ def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval
 def mean_over_runs(values: ArrayLike) -> Floats:
     """[k] means over runs of values [r, k], NaN where no run has one."""
     columns = np.asarray(values, dtype=np.float64).T
-    return np.array(
-        [column.mean() if column.size else np.nan for column in map(_measured, columns)]
-    )
+    return np.array([column.mean() if column.size else np.nan for column in map(_sample, columns)])
 
 
 def difference_interval(
@@ -127,7 +125,7 @@ def difference_interval(
     from scipy.stats import ttest_ind
 
     _check_confidence(confidence)
-    mine, other = _measured(ours), _measured(theirs)
+    mine, other = _sample(ours), _sample(theirs)
     if len(mine) < 2 or len(other) < 2:
         return Estimate(math.nan, math.nan, math.nan)
     between = float(mine.mean() - other.mean())
@@ -139,7 +137,7 @@ def difference_interval(
 
 def standard_error(values: ArrayLike) -> float:
     """The standard error of the mean; 0 for a single value, which is then drawn as a plain line."""
-    sample = _measured(values)
+    sample = _sample(values)
     return _standard_error(sample) if len(sample) > 1 else 0.0
 
 
@@ -152,7 +150,7 @@ def iqm(values: ArrayLike) -> float:
     >>> iqm([0.0, 1.0, 2.0, 9.0])
     1.5
     """
-    sample = np.sort(_measured(values))
+    sample = np.sort(_sample(values))
     if not len(sample):
         return math.nan
     edges = _middle(np.arange(len(sample) + 1) / len(sample))
@@ -284,7 +282,7 @@ def smooth(performance: ArrayLike, over: int = SMOOTHING_WINDOW) -> Floats:
         performance: [..., k].
         over: an odd number of evaluations.
     """
-    require_whole("over", over, at_least=1)
+    require_integer("over", over, at_least=1)
     if over % 2 == 0:
         raise ValueError(f"over must be odd, so that a curve is not shifted, got {over}")
     heights = np.asarray(performance, dtype=np.float64)
@@ -303,7 +301,7 @@ def _window_sums(values: NDArray[Any], half: int) -> Floats:
     return np.asarray(sum(padded[..., i : i + k] for i in range(2 * half + 1)), dtype=np.float64)
 
 
-def _measured(values: ArrayLike) -> Floats:
+def _sample(values: ArrayLike) -> Floats:
     """[n] the values without NaN; raises on infinite ones."""
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1:
@@ -316,10 +314,10 @@ def _measured(values: ArrayLike) -> Floats:
 def _strata(strata: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
     """The values of each environment, whether one or several are given."""
     if isinstance(strata, np.ndarray):
-        return [_measured(row) for row in np.atleast_2d(strata)]
+        return [_sample(row) for row in np.atleast_2d(strata)]
     given: Any = strata
     nested = [value for value in given if np.ndim(value)]
-    return [_measured(stratum) for stratum in (nested or [given])]
+    return [_sample(stratum) for stratum in (nested or [given])]
 
 
 def _standard_error(sample: Floats) -> float:
@@ -335,8 +333,8 @@ def _middle(share: Any) -> Any:
 
 
 def _generator(resamples: int, confidence: float, seed: int) -> np.random.Generator:
-    require_whole("resamples", resamples, at_least=1)
-    require_whole("seed", seed, at_least=0)
+    require_integer("resamples", resamples, at_least=1)
+    require_integer("seed", seed, at_least=0)
     _check_confidence(confidence)
     return np.random.default_rng(seed)
 

@@ -14,7 +14,8 @@ from procurl.experiments.analysis.standings import (
     Standing,
     shown_steps,
 )
-from procurl.experiments.analysis.statistics import Floats, TimeToThreshold, mean_interval
+from procurl.experiments.analysis.statistics import TimeToThreshold, mean_interval
+from procurl.internals.arrays import Floats
 
 NUMERIC = frozenset("0123456789-–>")  # how the cells of a column of numbers begin
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.experiments.analysis.statistics import Floats
+from procurl.internals.arrays import Floats
 from procurl.records.evaluation import Evaluation
 from procurl.records.results import Results
 from procurl.tasks.pool import TaskPool

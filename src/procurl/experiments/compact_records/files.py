@@ -28,7 +28,7 @@ from procurl.experiments.analysis.trends import Trend, features_of
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import CompactRecords, Part, compact, shared_facts
 from procurl.internals.archive import content_errors
-from procurl.internals.checks import require_whole
+from procurl.internals.checks import require_integer
 from procurl.internals.files import write_bytes, write_text
 from procurl.records.evaluation import Evaluation, column_names, from_scalars, scalar_values
 from procurl.records.results import Results, RunId
@@ -55,8 +55,8 @@ def write_records(records: CompactRecords, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     results = records.results
     contents = {
-        EVALUATIONS: _packed(COLUMNS, _evaluation_rows(results)),
-        CURRICULUM: _packed(
+        EVALUATIONS: _pack(COLUMNS, _evaluation_rows(results)),
+        CURRICULUM: _pack(
             (*RUN_COLUMNS, "step", "task", *features_of(results.pool).names),
             _trend_rows(records.trends),
         ),
@@ -92,7 +92,7 @@ def read_records(folder: Path) -> CompactRecords:
         about = json.loads(path.read_text(encoding="utf-8"))
         _check_about(about)
         contents = {
-            name: _checked(folder / name, want)
+            name: _read_verified(folder / name, want)
             for name, want in about["sha256"].items()
             if name != FILE
         }
@@ -180,7 +180,7 @@ def _cell(number: int | float | None) -> str:
     return "" if number is None or math.isnan(number) else f"{number:.6g}"
 
 
-def _packed(head: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> bytes:
+def _pack(head: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> bytes:
     """A gzipped CSV file without a timestamp, so that equal rows give equal bytes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -210,12 +210,12 @@ def _check_about(about: Mapping[str, Any]) -> None:
         if not isinstance(about[name], str):
             raise TypeError(f"{name} must be text, got {about[name]!r}")
     for name in ("steps", "n_envs"):
-        require_whole(name, about[name], at_least=1)
+        require_integer(name, about[name], at_least=1)
     for *_, step in about["stopped"]:
-        require_whole("a step in stopped", step, at_least=0)
+        require_integer("a step in stopped", step, at_least=0)
 
 
-def _checked(path: Path, wanted: str) -> bytes:
+def _read_verified(path: Path, wanted: str) -> bytes:
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
@@ -225,7 +225,7 @@ def _checked(path: Path, wanted: str) -> bytes:
     return content
 
 
-def _unpacked(content: bytes) -> Iterator[dict[str, str]]:
+def _unpack(content: bytes) -> Iterator[dict[str, str]]:
     rows = csv.DictReader(io.StringIO(gzip.decompress(content).decode()))
     if missing := {*RUN_COLUMNS, "step"} - set(rows.fieldnames or ()):
         raise ValueError(f"a table of runs must have the columns {', '.join(sorted(missing))}")
@@ -234,7 +234,7 @@ def _unpacked(content: bytes) -> Iterator[dict[str, str]]:
 
 def _read_evaluations(content: bytes) -> dict[RunId, list[Evaluation]]:
     found: dict[RunId, list[Evaluation]] = {}
-    for row in _unpacked(content):
+    for row in _unpack(content):
         run = RunId(row["strategy"], row["setting"], int(row["seed"]))
         found.setdefault(run, []).append(from_scalars(row))
     return found
@@ -255,7 +255,7 @@ def _read_parts(
 def _read_trends(content: bytes, pool: TaskPool) -> list[Trend]:
     names = features_of(pool).names
     rows: dict[tuple[str, int], list[Mapping[str, str]]] = {}
-    for row in _unpacked(content):
+    for row in _unpack(content):
         run = RunId(row["strategy"], row["setting"], int(row["seed"]))
         rows.setdefault((run.label, run.seed), []).append(row)
     return [

@@ -20,8 +20,8 @@ def join_records(sources: Sequence[CompactRecords]) -> CompactRecords:
     owner: dict[str, int] = {}
     for i, records in enumerate(sources):
         for label in records.results.labels:
-            before = sources[owner[label]].finished(label) if label in owner else set()
-            if len(records.finished(label)) >= len(before):
+            before = sources[owner[label]].finished_seeds(label) if label in owner else set()
+            if len(records.finished_seeds(label)) >= len(before):
                 owner[label] = i
     kept = [
         records.only(label for label, i in owner.items() if i == mine)
@@ -84,7 +84,7 @@ def settings_of(records: CompactRecords) -> dict[str, Any]:
     )
 
 
-def differences(mine: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def setting_differences(mine: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """The settings that differ between two experiments, as text; empty if none does."""
     return "; ".join(
         f"{name} is {value!r}, not {wanted[name]!r}"
@@ -97,7 +97,7 @@ def _require_one_experiment(sources: Iterable[CompactRecords]) -> None:
     known: dict[str, Any] = {}
     for records in sources:
         settings = settings_of(records)
-        if differ := differences(settings, known):
+        if differ := setting_differences(settings, known):
             raise ValueError(
                 f"these records are of different experiments and cannot be joined: {differ}. "
                 "Give each its own --out"

@@ -10,7 +10,7 @@ from procurl.experiments.analysis.curves import Curve, by_label, learning_curves
 from procurl.experiments.analysis.trends import Trend, trends
 from procurl.records.results import Results
 
-FOLLOWED = 10  # runs of each contender whose picked tasks are kept
+TREND_SEEDS = 10  # runs of each contender whose picked tasks are kept
 EVALUATION = ("eval_every", "eval_episodes")  # None for the paper's
 # Facts that are meaningful on another machine, unlike file names.
 FACTS = ("command", "machine", "versions", "device", "width", "student", "test_hash", *EVALUATION)
@@ -42,7 +42,7 @@ class CompactRecords:
         """The learning curves by contender."""
         return by_label(learning_curves(self.results))
 
-    def followed(self, labels: Iterable[str]) -> list[Trend]:
+    def trends_of(self, labels: Iterable[str]) -> list[Trend]:
         """The trends of these contenders."""
         wanted = set(labels)
         return [trend for trend in self.trends if trend.label in wanted]
@@ -51,7 +51,7 @@ class CompactRecords:
         """The facts of a contender's training."""
         return next((part.facts for part in self.parts if label in part.labels), {})
 
-    def finished(self, label: str) -> set[int]:
+    def finished_seeds(self, label: str) -> set[int]:
         """The seeds of a contender whose runs reached the last step."""
         results = self.results
         return {
@@ -67,7 +67,7 @@ class CompactRecords:
         place = {label: i for i, label in enumerate(dict.fromkeys(labels)) if label in known}
         runs = [run for run in self.results.runs if run.label in place]
         runs.sort(key=lambda run: place[run.label])
-        kept = sorted(self.followed(place), key=lambda trend: place[trend.label])
+        kept = sorted(self.trends_of(place), key=lambda trend: place[trend.label])
         parts = [
             Part(tuple(label for label in place if label in part.labels), part.facts)
             for part in self.parts
@@ -85,16 +85,18 @@ class CompactRecords:
         return CompactRecords(results, kept, parts)
 
 
-def compact(results: Results, followed: int = FOLLOWED) -> CompactRecords:
+def compact(results: Results, trend_seeds: int = TREND_SEEDS) -> CompactRecords:
     """Compact records of results that one program trained.
 
     Args:
         results: with picks.
-        followed: number of runs per contender whose picked tasks are kept.
+        trend_seeds: number of runs per contender whose picked tasks are kept.
     """
     known = {name: results.facts[name] for name in FACTS if name in results.facts}
     facts = json.loads(json.dumps(known, default=str))
-    return CompactRecords(results, trends(results, seeds=followed), [Part(results.labels, facts)])
+    return CompactRecords(
+        results, trends(results, seeds=trend_seeds), [Part(results.labels, facts)]
+    )
 
 
 def shared_facts(parts: Sequence[Part]) -> Mapping[str, Any]:

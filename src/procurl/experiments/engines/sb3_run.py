@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
@@ -16,6 +15,7 @@ from procurl.experiments.batches import Job
 from procurl.experiments.engines.models import ModelWeights, RunModels
 from procurl.experiments.engines.sb3_ppo import network_weights, paper_ppo
 from procurl.experiments.engines.setup import RunSetup
+from procurl.internals.arrays import NamedArrays
 from procurl.records.evaluation import Evaluation
 from procurl.records.packing import pack_evaluations, unpack_evaluations
 from procurl.sb3.callback import CurriculumCallback
@@ -23,11 +23,10 @@ from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate
 from procurl.sb3.recorder import evaluation_of
 from procurl.sb3.saving.random_state import random_state, restore_random_state
-from procurl.sb3.saving.runs import Saved, state_of, within
+from procurl.sb3.saving.runs import SavedRun, state_of, within
 from procurl.sb3.seeds import seed_of
 from procurl.tasks.pool import TaskPool
 
-Arrays = dict[str, NDArray[Any]]
 EVAL_WIDTH = 32  # environments at a time in evaluations and rollouts
 START_SAMPLES = 16  # with random resets, the starts that a task's value is averaged over
 
@@ -75,7 +74,7 @@ class SB3Run:
         """Training steps taken; a run that was stopped goes on counting with the others."""
         return self._steps
 
-    def weights(self) -> Arrays:
+    def weights(self) -> NamedArrays:
         """Copies of the policy's weights, by name."""
         return {name: part.numpy().copy() for name, part in self.model.policy.state_dict().items()}
 
@@ -108,8 +107,8 @@ class SB3Run:
     def evaluate(self, step: int) -> Evaluation:
         """Play the evaluation's episodes, and keep the best weights so far."""
         restore_random_state(self._random)
-        found = self._played(self._workers, self._evaluation.tasks, step)
-        test = None if self._test is None else self._played(self._test, None, step)
+        found = self._evaluate_tasks(self._workers, self._evaluation.tasks, step)
+        test = None if self._test is None else self._evaluate_tasks(self._test, None, step)
         self._random = random_state()
         evaluation = evaluation_of(self.callback, found, step, self.seconds, test)
         evaluation = evaluation._replace(train_steps=self._steps)
@@ -118,7 +117,7 @@ class SB3Run:
             self.best, self.best_weights = evaluation.performance, self.weights()
         return evaluation
 
-    def _played(self, workers: Workers, tasks: Any, step: int) -> PoolEvaluation:
+    def _evaluate_tasks(self, workers: Workers, tasks: Any, step: int) -> PoolEvaluation:
         return evaluate(
             self.model,
             workers,
@@ -128,7 +127,7 @@ class SB3Run:
             seed=seed_of(self.seed, step),
         )
 
-    def state(self) -> tuple[dict[str, Any], Arrays]:
+    def state(self) -> tuple[dict[str, Any], NamedArrays]:
         """(JSON values, arrays) to go on from."""
         restore_random_state(self._random)
         saved = state_of(self.callback.teacher)
@@ -154,7 +153,7 @@ class SB3Run:
         named = {f"{g}/{name}": part for g, own in groups.items() for name, part in own.items()}
         return meta, named
 
-    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None:
+    def restore(self, meta: dict[str, Any], arrays: NamedArrays) -> None:
         """Go on from `state`, in a new run."""
         self._steps, self.seconds = meta["steps"], meta["seconds"]
         self.stopped_at = meta["stopped_at"]
@@ -166,14 +165,14 @@ class SB3Run:
         self.model.num_timesteps = meta["teacher"]["step"]
         self.model._n_updates = meta["updates"]
         self.callback.picks = [arrays["/picks"]]
-        self.callback.resume_from(Saved(meta["teacher"], within("teacher/", arrays), None))
+        self.callback.resume_from(SavedRun(meta["teacher"], within("teacher/", arrays), None))
         self.model.learn(0, self.callback, reset_num_timesteps=False)  # takes it up, no more
         self._random = random_state()
 
     def models(self) -> RunModels:
         """The last weights and the best ones so far."""
 
-        def params(weights: Arrays) -> Any:
+        def params(weights: NamedArrays) -> Any:
             return network_weights({name: torch.from_numpy(w) for name, w in weights.items()})
 
         return RunModels(
@@ -181,7 +180,7 @@ class SB3Run:
             ModelWeights(params(self.best_weights), self.best),
         )
 
-    def _set_weights(self, weights: Arrays) -> None:
+    def _set_weights(self, weights: NamedArrays) -> None:
         self.model.policy.load_state_dict(
             {name: torch.from_numpy(part) for name, part in weights.items()}
         )
@@ -197,11 +196,11 @@ def _envs(name: str, pool: TaskPool, n: int) -> VecEnv:
     return DummyVecEnv([lambda: TaskEnv(GymEnv(dynamics, pool), pool)] * n)
 
 
-def _all_finite(weights: Arrays) -> bool:
+def _all_finite(weights: NamedArrays) -> bool:
     return all(np.isfinite(part).all() for part in weights.values())
 
 
-def _optimizer_state(optimizer: torch.optim.Optimizer) -> Arrays:
+def _optimizer_state(optimizer: torch.optim.Optimizer) -> NamedArrays:
     """The state that Adam has for every parameter."""
     return {
         f"{parameter}.{name}": part.numpy().copy()
@@ -210,7 +209,7 @@ def _optimizer_state(optimizer: torch.optim.Optimizer) -> Arrays:
     }
 
 
-def _restore_optimizer(optimizer: torch.optim.Optimizer, arrays: Arrays) -> None:
+def _restore_optimizer(optimizer: torch.optim.Optimizer, arrays: NamedArrays) -> None:
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, part in arrays.items():
         parameter, _, field = name.partition(".")

@@ -4,17 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
 from procurl.envs import make_host_env
 from procurl.experiments.engines.models import RunModels, save_run_models
 from procurl.experiments.engines.trainer import Checkpoint
+from procurl.internals.arrays import NamedArrays
 from procurl.internals.settings import describe
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.evaluation import Evaluation
 from procurl.strategies.strategy import Strategy
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class SequentialRun(Protocol):
@@ -50,10 +47,10 @@ class SequentialRun(Protocol):
     def evaluate(self, step: int) -> Any:
         """Evaluate now; `step` is the step to record."""
 
-    def state(self) -> tuple[dict[str, Any], Arrays]:
+    def state(self) -> tuple[dict[str, Any], NamedArrays]:
         """(JSON values, arrays) to go on from."""
 
-    def restore(self, meta: dict[str, Any], arrays: Arrays) -> None:
+    def restore(self, meta: dict[str, Any], arrays: NamedArrays) -> None:
         """Go on from `state`, in a new run."""
 
     def models(self) -> RunModels:
@@ -110,7 +107,7 @@ class SequentialTrainer:
 
     def checkpoint(self) -> Checkpoint:
         metas = []
-        arrays: Arrays = {}
+        arrays: NamedArrays = {}
         for i, run in enumerate(self.runs):
             meta, own = run.state()
             metas.append(meta)

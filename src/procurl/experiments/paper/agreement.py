@@ -85,8 +85,10 @@ def compare_rows(
     made = []
     for row in rows:
         curve = curves.get(row.contender)
-        ours = None if curve is None else measured(mean_interval(curve.at(step)))
-        made.append(Pair(row.label, ours, measured(published_number(table, env, row.paper, step))))
+        ours = None if curve is None else interval_or_none(mean_interval(curve.at(step)))
+        made.append(
+            Pair(row.label, ours, interval_or_none(published_number(table, env, row.paper, step)))
+        )
     return made
 
 
@@ -138,12 +140,12 @@ def verdict(agreed: bool | None) -> str:
     return MISSING if agreed is None else "yes" if agreed else "no"
 
 
-def measured(interval: Interval) -> Interval | None:
+def interval_or_none(interval: Interval) -> Interval | None:
     """The interval; None if no run was counted."""
     return None if math.isnan(interval.mean) else interval
 
 
-def evaluated(curves: Mapping[str, Curve], steps: Sequence[int]) -> tuple[int, ...]:
+def evaluation_steps(curves: Mapping[str, Curve], steps: Sequence[int]) -> tuple[int, ...]:
     """The given steps that were evaluated; if there are none, the last evaluated step."""
     there = {int(step) for curve in curves.values() for step in curve.steps}
     shown = tuple(step for step in steps if step in there)

@@ -17,7 +17,7 @@ from procurl.experiments.compact_records.files import (
     write_records,
 )
 from procurl.experiments.compact_records.record import CompactRecords, Part
-from procurl.experiments.paper.entries import ALL, ENTRIES, Entry, entries_named, needed
+from procurl.experiments.paper.entries import ALL, ENTRIES, Entry, contenders_by_sweep, find_entries
 from procurl.experiments.paper.run_pages import Page
 from procurl.experiments.paper.run_time import duration, estimate
 from procurl.experiments.paper.training import (
@@ -47,7 +47,7 @@ def list_entries(seeds: int | None = None) -> str:
         )
         for entry in ENTRIES.values()
     ]
-    measured = [entry for entry in ENTRIES.values() if not _unmeasured(entry, seeds)]
+    measured = [entry for entry in ENTRIES.values() if not _has_unknown_time(entry, seeds)]
     table = as_text(Table(("name", "paper", "runs", f"on {cores()} cores", "title"), tuple(rows)))
     return (
         f"{table}\n\n"
@@ -73,7 +73,7 @@ def run(
         from_records: folders of records to join and build from, instead of training.
         options: for training.
     """
-    chosen = entries_named(names or [ALL])
+    chosen = find_entries(names or [ALL])
     given = (options or PaperOptions())._replace(seeds=seeds)
     given.check()
     for folder in from_records:
@@ -81,7 +81,7 @@ def run(
     if not from_records:
         train_missing(chosen, out, given, command_line(names, given))
     records = from_records or (out / RECORDS,)
-    known = read_joined_records(records, [sweep.name for sweep in needed(chosen)])
+    known = read_joined_records(records, [sweep.name for sweep in contenders_by_sweep(chosen)])
     lines = []
     for entry in chosen:
         missing = [sweep.name for sweep in entry.needs if sweep.name not in known]
@@ -215,16 +215,16 @@ def _run_counts(entry: Entry, seeds: int | None) -> str:
         return "none"
     return " + ".join(
         f"{len(contenders)} × {seeds or sweep.paper_seeds} × {step_label(sweep.steps)}"
-        for sweep, contenders in needed([entry]).items()
+        for sweep, contenders in contenders_by_sweep([entry]).items()
     )
 
 
 def _seconds(entries: Sequence[Entry], seeds: int | None) -> float:
     return estimate(
         (sweep, contenders, seeds or sweep.paper_seeds)
-        for sweep, contenders in needed(entries).items()
+        for sweep, contenders in contenders_by_sweep(entries).items()
     )
 
 
-def _unmeasured(entry: Entry, seeds: int | None) -> bool:
+def _has_unknown_time(entry: Entry, seeds: int | None) -> bool:
     return math.isnan(_seconds([entry], seeds))

@@ -15,13 +15,13 @@ from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.statistics import (
     Estimate,
-    Floats,
     mean_interval,
     probability_of_improvement,
 )
 from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.paper.agreement import ABLATIONS
 from procurl.experiments.paper.run_pages import Page, RecordsBySweep
+from procurl.internals.arrays import Floats
 
 FAILED = 0.1  # a strategy whose interval lies below this has failed
 BASELINES = ("space", "space-alt", "spdl", "plr", "iid")

@@ -223,7 +223,7 @@ ENTRIES: Mapping[str, Entry] = {
 }
 
 
-def entries_named(names: Sequence[str]) -> list[Entry]:
+def find_entries(names: Sequence[str]) -> list[Entry]:
     """The entries with these names, `all` for every one; raises ValueError on an unknown name."""
     for name in names:
         if name not in ENTRIES and name != ALL:
@@ -234,7 +234,7 @@ def entries_named(names: Sequence[str]) -> list[Entry]:
     return [entry for entry in ENTRIES.values() if ALL in names or entry.name in names]
 
 
-def needed(entries: Iterable[Entry]) -> dict[Sweep, tuple[str, ...]]:
+def contenders_by_sweep(entries: Iterable[Entry]) -> dict[Sweep, tuple[str, ...]]:
     """The contenders of each sweep that these entries need together."""
     wanted: dict[Sweep, dict[str, None]] = {}
     for entry in entries:

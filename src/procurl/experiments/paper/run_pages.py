@@ -37,8 +37,8 @@ from procurl.experiments.paper.agreement import (
     Row,
     agreement,
     compare_rows,
-    evaluated,
-    measured,
+    evaluation_steps,
+    interval_or_none,
     plain_rows,
     side_by_side,
 )
@@ -63,7 +63,7 @@ RecordsBySweep = Mapping[str, CompactRecords]  # keyed by the name of the sweep
 def curves_page(runs: RecordsBySweep, out: Path) -> Page:
     """Learning curves against training steps, environment steps and time, with final numbers."""
     records = _only(runs)
-    curves, env = _whole(_chosen(records.curves, CURVE_ROWS)), records.results.env
+    curves, env = _whole(_curves_of(records.curves, CURVE_ROWS)), records.results.env
     page = _standings(curves, records.results.steps, env, out)
     pictures = [
         _picture("curves-env-steps", "The same against environment steps"),
@@ -135,8 +135,10 @@ def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
         cells = []
         best = curves[name].best(results.steps) if name in curves else (None, None)
         for panel, quantity, values in zip(panels, ("best", "best_test"), best, strict=True):
-            ours = None if values is None else measured(mean_interval(values))
-            paper = measured(published_number("test", results.env, name, results.steps, quantity))
+            ours = None if values is None else interval_or_none(mean_interval(values))
+            paper = interval_or_none(
+                published_number("test", results.env, name, results.steps, quantity)
+            )
             panels[panel].append(Pair(name, ours, paper))
             cells += [str(ours or MISSING), str(paper or MISSING)]
         count = str(len(curves[name].seeds)) if name in curves else MISSING
@@ -170,7 +172,7 @@ def hard_page(runs: RecordsBySweep, out: Path) -> Page:
     records = _only(runs)
     results, curves = records.results, records.curves
     by_step = _by_step(curves, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
-    draw_curves(_chosen(curves, HARD_ROWS), out / "curves", "harder pool")
+    draw_curves(_curves_of(curves, HARD_ROWS), out / "curves", "harder pool")
     return _comparison_page(out, by_step, "strategy", [_picture("curves", CAPTION)])
 
 
@@ -179,14 +181,14 @@ def curriculum_page(runs: RecordsBySweep, out: Path, steps: Sequence[int]) -> Pa
     records = _only(runs)
     results = records.results
     features = features_of(results.pool)
-    trends = records.followed(CURRICULUM_ROWS)
+    trends = records.trends_of(CURRICULUM_ROWS)
     if not trends:
         raise ValueError(f"the records have no picked tasks of {', '.join(CURRICULUM_ROWS)}")
     shown_trends = [trend for trend in trends if trend.label == "procurl-val"] or trends
     shown = [step for step in steps if step <= results.steps]
     pictures = typical_pictures(shown_trends, features, results.env, results.pool, shown)
     draw_curriculum(trends, features, out / "curriculum", pictures)
-    counts = {label: len(records.followed([label])) for label in CURRICULUM_ROWS}
+    counts = {label: len(records.trends_of([label])) for label in CURRICULUM_ROWS}
     run_counts = ", ".join(f"{label} {count} runs" for label, count in counts.items())
     caption = (
         f"Features of the tasks that were played ({run_counts}), and typical tasks of "
@@ -201,7 +203,7 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
     head = ("strategy", "at", "JAX", "seeds", "SB3", "seeds", "JAX − SB3, with its 95% interval")
     lines, drawn, apart = [], [], []
     for label in ENGINES_ROWS:
-        curves = [_chosen(side.curves, [label])[0] for side in sides]
+        curves = [_curves_of(side.curves, [label])[0] for side in sides]
         ours, other = (curve.cut(min(curve.steps[-1] for curve in curves)) for curve in curves)
         for side, curve in zip(sides, (ours, other), strict=True):
             drawn.append(curve._replace(label=f"{label} ({side.results.engine})"))
@@ -256,7 +258,7 @@ def _comparison_page(
 def _by_step(
     curves: Mapping[str, Curve], rows: Sequence[Row], table: str, env: str, steps: Sequence[int]
 ) -> dict[int, list[Pair]]:
-    shown = evaluated(curves, steps)
+    shown = evaluation_steps(curves, steps)
     return {step: compare_rows(curves, rows, table, env, step) for step in shown}
 
 
@@ -291,7 +293,7 @@ def _only(runs: RecordsBySweep) -> CompactRecords:
     return records
 
 
-def _chosen(curves: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]:
+def _curves_of(curves: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]:
     """The curves of these contenders, in that order; raises ValueError if there are none."""
     chosen = [curves[name] for name in names if name in curves]
     if not chosen:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from procurl.envs.registry import environment_names, make_host_env, make_pool
 from procurl.experiments.compact_records.files import has_records, read_records, write_records
 from procurl.experiments.compact_records.joining import (
-    differences,
     join_records,
+    setting_differences,
     settings_of,
     shared_settings,
 )
@@ -20,7 +20,7 @@ from procurl.experiments.engines.registry import (
     host_environments,
     resolve_engine,
 )
-from procurl.experiments.paper.entries import Entry, needed
+from procurl.experiments.paper.entries import Entry, contenders_by_sweep
 from procurl.experiments.paper.sweeps import Sweep
 from procurl.experiments.presets import paper_ppo_settings
 from procurl.experiments.request import (
@@ -30,7 +30,7 @@ from procurl.experiments.request import (
     OutputOptions,
     TrainingOptions,
 )
-from procurl.internals.checks import require_choice, require_whole, suggest
+from procurl.internals.checks import require_choice, require_integer, suggest
 from procurl.internals.hardware import has_gpu
 from procurl.internals.settings import describe
 from procurl.records.results import Results
@@ -65,7 +65,7 @@ class PaperOptions(NamedTuple):
         """Raise ValueError on options that are invalid for every entry."""
         require_choice("engine", self.training.engine, ("jax", "host"))
         if self.seeds is not None:
-            require_whole("seeds", self.seeds, at_least=1)
+            require_integer("seeds", self.seeds, at_least=1)
         self.training.check()
         self.evaluation.check()
         self.execution.check()
@@ -83,7 +83,7 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, co
         options: for training.
         command: recorded as the command that trained the runs.
     """
-    wanted = needed(entries)
+    wanted = contenders_by_sweep(entries)
     if options.training.engine == "host" and not any(map(_has_host_form, wanted)):
         raise ValueError(
             f"engine host trains only {', '.join(host_environments())}, which "
@@ -162,11 +162,11 @@ def missing_contenders(
     if known is None:
         return chosen
     seeds = set(range(options.seeds or sweep.paper_seeds))
-    missing = [name for name in chosen if not seeds <= known.finished(name)]
+    missing = [name for name in chosen if not seeds <= known.finished_seeds(name)]
     wanted = sweep_settings(sweep, options, sweep_engine(sweep, options, known))
     if not missing and options.training.engine == "jax":
         del wanted["engine"]  # nothing is to be trained, so either form of our PPO will do
-    if differ := differences(settings_of(known), wanted):
+    if differ := setting_differences(settings_of(known), wanted):
         raise ValueError(
             f"{out / RECORDS / sweep.name} has records of another experiment: {differ}. "
             "Choose another directory with --out, or request the same settings"

@@ -8,7 +8,7 @@ import numpy as np
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import COLORS, LineStyle, line_styles
 from procurl.experiments.analysis.statistics import mean_interval, mean_over_runs
-from procurl.experiments.report.encoding import column, rounded
+from procurl.experiments.report.encoding import column, round_digits
 from procurl.records.results import Results
 
 SINGLE_RUNS = 20  # of each strategy that can be drawn individually
@@ -43,7 +43,7 @@ def cost_payload(results: Results, curves: Sequence[Curve]) -> list[dict[str, An
             "label": curve.label,
             "train": round(float(np.mean(train[curve.label]))),
             "teacher": round(float(np.mean(total[curve.label]) - np.mean(train[curve.label]))),
-            "seconds": rounded(mean_over_runs(curve.seconds)[-1]),
+            "seconds": round_digits(mean_over_runs(curve.seconds)[-1]),
         }
         for curve in curves
     ]

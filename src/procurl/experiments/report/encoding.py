@@ -13,7 +13,7 @@ MISSING = 65_535
 DIGITS = 5  # significant, of numbers that are not packed
 
 
-def packed(values: ArrayLike) -> dict[str, Any]:
+def pack(values: ArrayLike) -> dict[str, Any]:
     """Numbers [n] as 16-bit integers between their lowest and highest, for the page's `unpack`.
 
     The error is at most a 131,068th of their range. Non-finite numbers become missing.
@@ -27,7 +27,7 @@ def packed(values: ArrayLike) -> dict[str, Any]:
     return {"data": text, "lo": lo, "hi": hi}
 
 
-def rounded(value: float | None) -> float | int | None:
+def round_digits(value: float | None) -> float | int | None:
     """Round to five significant digits; None if not finite. Integers are unchanged."""
     if value is None or not math.isfinite(value):
         return None
@@ -38,7 +38,7 @@ def rounded(value: float | None) -> float | int | None:
 
 def column(values: ArrayLike) -> list[float | int | None]:
     """Round each of the numbers [n]."""
-    return [rounded(value) for value in np.asarray(values, dtype=np.float64).tolist()]
+    return [round_digits(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
 
 def script_json(content: Any) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.experiments.analysis.trends import BLOCK, BLOCKS, Features, features_of, trend_of
-from procurl.experiments.report.encoding import column, packed, rounded
+from procurl.experiments.report.encoding import column, pack, round_digits
 from procurl.experiments.report.task_pictures import Pictures, task_pictures
 from procurl.records.evaluation import SNAPSHOT_TASKS, Evaluation, Snapshot
 from procurl.records.results import Results, RunId
@@ -95,7 +95,7 @@ def _features(pool: TaskPool, features: Features, tasks: list[int]) -> list[dict
         {
             "name": (pool.names[j] if j < len(pool.names) else name).replace("_", " "),
             "trend": name.replace("_", " "),
-            "mean": rounded(float(features.values[:, j].mean())),
+            "mean": round_digits(float(features.values[:, j].mean())),
             "values": column((contexts if j < len(pool.names) else features.values)[tasks, j]),
             "spread": column(np.quantile(features.values[:, j], [0.25, 0.75])),
         }
@@ -114,8 +114,8 @@ def _trend(
     trend = trend_of(run.label, run.seed, detail, features, size)
     return {
         "block": size,
-        "steps": packed(trend.steps),
-        "means": [packed(feature) for feature in trend.means.T],
+        "steps": pack(trend.steps),
+        "means": [pack(feature) for feature in trend.means.T],
     }
 
 
@@ -134,9 +134,9 @@ def _moments(
         moments.append(
             {
                 "step": at.step,
-                "performance": rounded(at.performance),
-                "estimate": rounded(at.mean_success),
-                "entropy": rounded(at.entropy),
+                "performance": round_digits(at.performance),
+                "estimate": round_digits(at.mean_success),
+                "entropy": round_digits(at.entropy),
                 "picks": len(picks),
                 "picked": _most_picked(picks),
                 "snapshot": _snapshot_payload(at.snapshot, followed),
@@ -187,9 +187,9 @@ def _snapshot_payload(
     guessed = success is not None and bool(np.isfinite(success).any())
     return {
         "set": list(followed).index(key),
-        "p": packed(snapshot.probabilities[rows]),
-        "s": packed(success[rows]) if success is not None and guessed else None,
-        "a": packed(snapshot.returns[rows]),
+        "p": pack(snapshot.probabilities[rows]),
+        "s": pack(success[rows]) if success is not None and guessed else None,
+        "a": pack(snapshot.returns[rows]),
     }
 
 

@@ -10,11 +10,11 @@ from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.standings import Standing
 from procurl.experiments.analysis.statistics import (
     Estimate,
-    Floats,
     Interval,
     TimeToThreshold,
     probability_of_improvement,
 )
+from procurl.internals.arrays import Floats
 
 MOST_COMPARED = 12
 SHADES = (0.55, 0.65, 0.75, 0.9)  # thresholds from which a cell of the matrix is darker
@@ -27,7 +27,7 @@ class Cell(NamedTuple):
     value: float | None
 
 
-def final_table(rows: Sequence[Standing], places: Sequence[str]) -> str:
+def final_results(rows: Sequence[Standing], places: Sequence[str]) -> str:
     """One row per contender. The page makes column headers sort on click.
 
     Args:
@@ -101,7 +101,7 @@ def _row(row: Standing, place: int) -> str:
         *(Cell(_interval(interval), interval.mean) for interval in measured),
         Cell(_estimate(row.iqm), row.iqm.value),
         Cell(_interval(row.area), row.area.mean),
-        _reached(row.reached, row.steps[-1]),
+        _threshold_cell(row.reached, row.steps[-1]),
         Cell(step_label(row.env_steps.mean), row.env_steps.mean),
         Cell(_seconds(row.seconds.mean), row.seconds.mean),
     ]
@@ -131,7 +131,7 @@ def _estimate(estimate: Estimate) -> str:
     return f"{estimate.value:.2f} <small>[{estimate.low:.2f}, {estimate.high:.2f}]</small>"
 
 
-def _reached(reached: TimeToThreshold | None, last: int) -> Cell:
+def _threshold_cell(reached: TimeToThreshold | None, last: int) -> Cell:
     if reached is None:
         return Cell(MISSING, None)
     when = step_label(reached.median) if math.isfinite(reached.median) else f"> {step_label(last)}"

@@ -15,7 +15,15 @@ from procurl.records.evaluation import SNAPSHOT_TASKS
 from procurl.records.results import Results
 
 NAMED_STOPS = 12  # stopped runs that are listed
-SHOWN_APART = ("command", "commands", "times", "versions", "machine", "asked", "finished")
+SHOWN_APART = (
+    "command",
+    "commands",
+    "times",
+    "versions",
+    "machine",
+    "planned_runs",
+    "finished_runs",
+)
 WORDS = {
     "pool_hash": "pool's hash",
     "test_hash": "test pool's hash",
@@ -36,7 +44,7 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
     """The result in at most two sentences."""
     if not rows:
         return "No run has been evaluated yet."
-    best = max(rows, key=lambda row: _ranked(row.performance[-1].mean))
+    best = max(rows, key=lambda row: _rank_key(row.performance[-1].mean))
     last = f"{best.steps[-1]:,} training steps"
     value = f"{_strong(str(best.performance[-1]))} over {_runs(best.runs)}"
     name = _strong(best.label)
@@ -52,7 +60,7 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
     other = next((row for row in rows if row.label == BASELINE and row is not best), None)
     if other is None:
         others = [row for row in rows if row is not best]
-        other = max(others, key=lambda row: _ranked(row.performance[-1].mean))
+        other = max(others, key=lambda row: _rank_key(row.performance[-1].mean))
     curve = by_label(curves)
     step = best.steps[-1]
     chance = probability_of_improvement(curve[best.label].at(step), curve[other.label].at(step))
@@ -90,10 +98,10 @@ def facts(results: Results) -> str:
 def notices(results: Results, rows: Sequence[Standing]) -> str:
     """Warnings to read before trusting the numbers."""
     said = []
-    asked, finished = int(results.facts.get("asked", 0)), int(results.facts.get("finished", 0))
-    if finished < asked:
+    planned, finished = (int(results.facts.get(k, 0)) for k in ("planned_runs", "finished_runs"))
+    if finished < planned:
         said.append(
-            f"{finished:,} of {asked:,} runs are finished. The others count up to their last "
+            f"{finished:,} of {planned:,} runs are finished. The others count up to their last "
             "evaluation."
         )
     unseen = sum(1 for run in results.runs if not results.evaluations.get(run))
@@ -233,5 +241,5 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def _ranked(mean: float) -> float:
+def _rank_key(mean: float) -> float:
     return float("-inf") if mean != mean else mean

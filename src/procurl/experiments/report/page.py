@@ -131,7 +131,7 @@ def _texts(
         "notices": html_text.notices(results, rows),
         "curve_caption": html_text.curve_caption(curves, single_runs(curves)),
         "about_table": html_text.about_table(rows),
-        "final_table": html_tables.final_table(rows, labels) if rows else "",
+        "final_table": html_tables.final_results(rows, labels) if rows else "",
         "improvement": html_tables.improvement(curves, rows, labels),
         "coverage": html_text.coverage(results, select_runs(results)),
         "reproduce": html_text.reproduce(results, files),

@@ -151,7 +151,7 @@ def _bars(sweep: SweepProgress, stream: SafeStream) -> Iterator[Listener]:
             now = sweep.contender(progress.batch.contender.label)
             view.update(tasks[now.label], completed=now.steps, words=now.summary)
             done = sum(sweep.contender(label).steps for label in tasks)
-            view.update(whole, completed=done, words=_left(sweep))
+            view.update(whole, completed=done, words=_time_left(sweep))
 
         yield show
 
@@ -168,7 +168,7 @@ def _lines(sweep: SweepProgress, stream: SafeStream) -> Iterator[Listener]:
         if _tenth(now) > tenths[now.label]:
             tenths[now.label] = _tenth(now)
             share = f"{10 * _tenth(now)}%"
-            line = f"{now.label}: {share}  {now.summary}  {_left(sweep)}"
+            line = f"{now.label}: {share}  {now.summary}  {_time_left(sweep)}"
             print(line.rstrip(), file=stream, flush=True)
 
     yield show
@@ -179,7 +179,7 @@ def _tenth(now: ContenderProgress) -> int:
     return min(10 * now.steps // now.total, 10 if now.finished == now.runs else 9)
 
 
-def _left(sweep: SweepProgress) -> str:
+def _time_left(sweep: SweepProgress) -> str:
     """The time left as text; empty while it is unknown."""
     seconds = sweep.seconds_left()
     if seconds is None or seconds < 0.5:

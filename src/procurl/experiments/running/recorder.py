@@ -34,9 +34,11 @@ def recorder(
     return record
 
 
-def unfinished(store: Store, batches: Sequence[RunBatch], keep_models: bool) -> list[RunBatch]:
+def unfinished_batches(
+    store: Store, batches: Sequence[RunBatch], keep_models: bool
+) -> list[RunBatch]:
     """The batches whose runs, or whose models if they are to be kept, are not complete."""
-    finished = store.finished()
+    finished = store.finished_runs()
     return [
         batch
         for batch in batches

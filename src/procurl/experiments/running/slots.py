@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from procurl.internals.archive import content_errors, unpack_archive
-from procurl.internals.checks import require_whole
+from procurl.internals.checks import require_integer
 from procurl.internals.files import write_bytes
 
 NAMES = ("checkpoint-a.safetensors", "checkpoint-b.safetensors")
@@ -38,7 +38,7 @@ class Slots:
             try:
                 with content_errors(path):
                     step = unpack_archive(content, path)[0][STEP]
-                    require_whole(STEP, step, at_least=0)
+                    require_integer(STEP, step, at_least=0)
                 self._steps[path], found[path] = step, content
             except ValueError as error:
                 warn(f"{error}; it is ignored")

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return _failed(f"--out {options.out} cannot be created: {error.strerror}")
+        return _fail(f"--out {options.out} cannot be created: {error.strerror}")
     total = len(LEARNERS) * len(STARTS)
     _say(
         f"{len(STRATEGIES)} strategies teach {TASKS} simulated tasks for {options.episodes} "
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         draw_improvement(options.out / "improvement")
         draw_learning(options.out / "learning", comparisons)
     except ImportError as error:
-        return _failed(f"the table is in {page}, but {error}")
+        return _fail(f"the table is in {page}, but {error}")
     print(f"wrote {TABLE_FILE} and the figures improvement and learning to {options.out}")
     return 0
 
@@ -84,7 +84,7 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _failed(reason: str) -> int:
+def _fail(reason: str) -> int:
     _say(f"error: {reason}")
     return 1
 

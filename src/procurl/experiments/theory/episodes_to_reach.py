@@ -8,9 +8,10 @@ import numpy as np
 
 from procurl.experiments.analysis.statistics import mean_interval
 from procurl.experiments.analysis.tables import Table
+from procurl.internals.arrays import Floats
 from procurl.strategies.registry import make_strategy
 from procurl.strategies.strategy import Strategy
-from procurl.theory.learners import AbstractLearner, Floats, Learner, ReinforceLearner
+from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
 from procurl.theory.simulation import Simulation, simulate, steps_to_reach
 
 STRATEGIES = ("procurl-val", "procurl-argmax", "iid", "easy", "hard")
@@ -39,7 +40,7 @@ class Start:
         return np.stack(shares) * self.p_star(n)
 
 
-def _mixed(rng: np.random.Generator, n: int) -> Floats:
+def _uniform(rng: np.random.Generator, n: int) -> Floats:
     return rng.uniform(0.01, 0.99, n)
 
 
@@ -54,11 +55,11 @@ LEARNERS: dict[str, Learner] = {
     "abstract, α=.2 β=.02": AbstractLearner(alpha=0.2, beta=0.02),
 }
 STARTS = (
-    Start("mixed", _mixed, loose=0.25),
+    Start("mixed", _uniform, loose=0.25),
     Start("mostly hard", lambda rng, n: 0.01 + 0.98 * rng.beta(1.0, 8.0, n), loose=0.45),
     Start("mostly easy", lambda rng, n: 0.01 + 0.98 * rng.beta(6.0, 3.0, n), loose=0.2),
-    Start("half capped", _mixed, loose=0.2, cap=0.3, assumed_cap=0.3),
-    Start("caps unknown", _mixed, loose=0.2, cap=0.3),
+    Start("half capped", _uniform, loose=0.2, cap=0.3, assumed_cap=0.3),
+    Start("caps unknown", _uniform, loose=0.2, cap=0.3),
 )
 
 

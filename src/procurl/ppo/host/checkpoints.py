@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from numpy.typing import NDArray
-
+from procurl.internals.arrays import NamedArrays
 from procurl.ppo.checkpoints import pack_progress, unpack_progress
 from procurl.ppo.host.programs import HostLanes
 from procurl.ppo.host.run import HostRun
 
-Arrays = dict[str, NDArray[Any]]
 
-
-def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], Arrays]:
+def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], NamedArrays]:
     """(JSON values, arrays) from which `restore_host` resumes exactly.
 
     The environment must have `state_dict` and `load_state_dict`, like `GymVectorEnv`.
@@ -23,7 +20,7 @@ def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], Arrays]:
     return meta | {"env": env, "stopped_at": run.stopped_at}, arrays | inner | lanes
 
 
-def restore_host(run: HostRun, meta: dict[str, Any], arrays: Arrays) -> None:
+def restore_host(run: HostRun, meta: dict[str, Any], arrays: NamedArrays) -> None:
     """Resume from a checkpoint of a run with the same settings and environment."""
     state = {name[4:]: array for name, array in arrays.items() if name.startswith("env.")}
     _require_resumable(run).load_state_dict(meta["env"] | {"state": state})

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
+from procurl.internals.arrays import Floats32, Ids
 from procurl.ppo.learning.networks import CategoricalHead, GaussianHead
 from procurl.tasks.pool import TaskPool
 
@@ -17,8 +19,6 @@ except ImportError as error:
         "training on the host needs gymnasium 1.1 or newer: pip install 'procurl[sb3]'"
     ) from error
 
-Floats = NDArray[np.float32]
-Ids = NDArray[np.int64]
 
 # The attribute of `TaskEnv` with its next tasks. Gymnasium's `call` passes the same arguments to
 # every sub-environment; only `set_attr` can pass each its own.
@@ -29,21 +29,13 @@ SAME_STEP = "Make it with autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STE
 class HostStep(NamedTuple):
     """The result of one step in b sub-environments."""
 
-    observations: Floats  # [b, o], the first of the next episode if one has ended
+    observations: Floats32  # [b, o], the first of the next episode if one has ended
     rewards: NDArray[np.float64]  # [b]
     done: NDArray[np.bool_]  # [b] the episode has ended, terminated or truncated
     cut_short: NDArray[np.bool_]  # [b] truncated and not terminated
-    final: Floats  # [b, o] the last observation of truncated episodes, otherwise zero
+    final: Floats32  # [b, o] the last observation of truncated episodes, otherwise zero
     success: NDArray[np.float64]  # [b] 1 or 0 for episodes that ended, NaN if not reported
     tasks: Ids  # [b] the task being played after this step
-
-
-class Outcomes(NamedTuple):
-    """The outcomes of m episodes."""
-
-    returns: NDArray[np.float64]  # [m] undiscounted
-    success: NDArray[np.float64]  # [m] 1 or 0, NaN if the environment does not report it
-    steps: int  # environment steps in total
 
 
 class HostEnv:
@@ -85,7 +77,7 @@ class HostEnv:
         self._push(ids)
         self._queue, self._taken = ids, np.zeros(self.n_envs, dtype=np.int64)
 
-    def reset(self, seed: int | None = None) -> tuple[Floats, Ids]:
+    def reset(self, seed: int | None = None) -> tuple[Floats32, Ids]:
         """(observations [b, o], tasks [b]) of new episodes in every sub-environment."""
         observations, info = self.env.reset(seed=seed)
         return self._flat(observations), self._current_tasks(info, np.arange(self.n_envs))
@@ -111,7 +103,7 @@ class HostEnv:
             self._current_tasks(info, np.flatnonzero(done)),
         )
 
-    def first_observations(self, samples: int, seed: int) -> Floats:
+    def first_observations(self, samples: int, seed: int) -> Floats32:
         """[n, samples, o] the first observations of every task, each reset `samples` times."""
         ids = np.repeat(np.arange(self.n_tasks), samples)
         rounds = self._push_in_turn(ids)
@@ -119,7 +111,9 @@ class HostEnv:
         together = np.concatenate(seen)[: len(ids)]
         return together.reshape(self.n_tasks, samples, self.observation_size)
 
-    def play(self, tasks: Ids, act: Callable[[Floats], NDArray[Any]], seed: int) -> Outcomes:
+    def play(
+        self, tasks: Ids, act: Callable[[Floats32], NDArray[Any]], seed: int
+    ) -> EpisodeOutcomes:
         """Play one episode on each of `tasks` [m]; each sub-environment plays every b-th task.
 
         Args:
@@ -142,7 +136,7 @@ class HostEnv:
             success[episode[ended]] = after.success[ended]
             gained[after.done] = 0.0
             episode[after.done] += self.n_envs
-        return Outcomes(returns, success, steps)
+        return EpisodeOutcomes(returns, success, steps)
 
     def _push_in_turn(self, ids: Ids) -> int:
         """Deal `ids` [m] to the sub-environments in turn; returns how many each received."""
@@ -150,7 +144,7 @@ class HostEnv:
         self.push(np.resize(ids, (rounds, self.n_envs)).T.astype(np.int64))
         return rounds
 
-    def _flat(self, observations: Any) -> Floats:
+    def _flat(self, observations: Any) -> Floats32:
         return np.asarray(observations, dtype=np.float32).reshape(self.n_envs, -1)
 
     def _to_action_space(self, actions: NDArray[Any]) -> NDArray[Any]:
@@ -161,7 +155,7 @@ class HostEnv:
         clipped: NDArray[Any] = np.clip(actions, self.action_low, self.action_high)
         return clipped.reshape(self.n_envs, *space.shape).astype(space.dtype, copy=False)
 
-    def _final(self, info: dict[str, Any], cut_short: NDArray[np.bool_]) -> Floats:
+    def _final(self, info: dict[str, Any], cut_short: NDArray[np.bool_]) -> Floats32:
         final = np.zeros((self.n_envs, self.observation_size), dtype=np.float32)
         if cut_short.any():
             if "final_obs" not in info:
@@ -245,7 +239,7 @@ def _observation_size(env: VectorEnv[Any, Any, Any], argument: str) -> int:
 
 def _actions(
     env: VectorEnv[Any, Any, Any], argument: str
-) -> tuple[GaussianHead | CategoricalHead, Floats | None, Floats | None]:
+) -> tuple[GaussianHead | CategoricalHead, Floats32 | None, Floats32 | None]:
     """(policy head, lower and upper action bounds [a], or None for discrete actions)."""
     space = env.single_action_space
     if isinstance(space, spaces.Discrete) and space.start == 0:

@@ -10,15 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, Floats32, Ids
 from procurl.ppo.collect import Rollout, draw_tasks
-from procurl.ppo.host.env import Floats, Ids
 from procurl.ppo.learning.distributions import Categorical, Gaussian
 from procurl.ppo.learning.networks import ActorCritic, GaussianHead, forward, init_params
 from procurl.ppo.student import Student
 from procurl.ppo.teacher import Teacher
 
-Act = Callable[[Floats], NDArray[Any]]  # maps observations [b, o] to actions
+Act = Callable[[Floats32], NDArray[Any]]  # maps observations [b, o] to actions
 
 NOISE_BLOCK = 64  # steps per draw of noise
 
@@ -26,7 +25,7 @@ NOISE_BLOCK = 64  # steps per draw of noise
 class HostLanes(NamedTuple):
     """The run's view of its b training episodes."""
 
-    observations: Floats  # [b, o]
+    observations: Floats32  # [b, o]
     tasks: Ids  # [b]
     gained: NDArray[np.float64]  # [b] return so far
 
@@ -35,7 +34,7 @@ class CutShort(NamedTuple):
     """The truncated episodes of a rollout."""
 
     where: NDArray[np.bool_]  # [T, b]
-    final: Floats  # [T, b, o] the observation after the step, otherwise zero
+    final: Floats32  # [T, b, o] the observation after the step, otherwise zero
 
 
 Tuples = TypeVar("Tuples", Rollout, CutShort)
@@ -60,7 +59,7 @@ def draw_actions(network: ActorCritic, params: Any, observations: Array, noise: 
 
 
 @partial(jax.jit, static_argnames="network")
-def likeliest_actions(network: ActorCritic, params: Any, observations: Array) -> Array:
+def deterministic_actions(network: ActorCritic, params: Any, observations: Array) -> Array:
     """[b, a] or [b]: deterministic actions, not clipped."""
     return forward(network, params, observations)[0].mode()
 
@@ -73,10 +72,10 @@ def stochastic(network: ActorCritic, params: Any, noise: Iterable[NDArray[Any]])
 
 def deterministic(network: ActorCritic, params: Any) -> Act:
     """The deterministic policy, which takes the likeliest action."""
-    return lambda observations: np.asarray(likeliest_actions(network, params, observations))
+    return lambda observations: np.asarray(deterministic_actions(network, params, observations))
 
 
-def stacked(rows: list[Tuples]) -> Tuples:
+def stack_rows(rows: list[Tuples]) -> Tuples:
     """T NamedTuples of arrays [b, …] as one of arrays [T, b, …]."""
     return type(rows[0])(*map(np.stack, zip(*rows, strict=True)))
 

@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from procurl.internals.arrays import Array
-from procurl.internals.checks import require_whole
+from procurl.internals.arrays import Array, Ids
+from procurl.internals.checks import require_integer
 from procurl.internals.pytrees import register_settings
 from procurl.policy import Policy, make_policy
 from procurl.ppo import programs
@@ -19,7 +19,7 @@ from procurl.ppo.collect import Rollout
 from procurl.ppo.episodes import Episodes
 from procurl.ppo.evaluation_plan import EvaluationPlan, positions
 from procurl.ppo.evaluations import snapshots, teacher_scalars
-from procurl.ppo.host.env import HostEnv, Ids, second_env
+from procurl.ppo.host.env import HostEnv, second_env
 from procurl.ppo.host.programs import (
     CutShort,
     HostLanes,
@@ -33,7 +33,7 @@ from procurl.ppo.host.programs import (
     fresh_params,
     learn,
     refresh,
-    stacked,
+    stack_rows,
     stochastic,
     task_values,
 )
@@ -43,7 +43,7 @@ from procurl.ppo.learning.update import StudentState, init_student
 from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import PURPOSE
 from procurl.ppo.runs import MAX_LOGGED_UPDATES
-from procurl.ppo.student import Played, Student
+from procurl.ppo.student import RolloutSummary, Student
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.records.evaluation import Evaluation
 from procurl.strategies.refreshing import is_due
@@ -133,8 +133,8 @@ class HostRun:
             raise TypeError(f"ppo must be PPOSettings, as from paper_settings, got {self.ppo!r}")
         self.strategy = as_strategy(self.strategy)
         self.ppo.check()
-        require_whole("seed", self.seed, at_least=0)
-        require_whole("reset_samples", self.reset_samples, at_least=1)
+        require_integer("seed", self.seed, at_least=0)
+        require_integer("reset_samples", self.reset_samples, at_least=1)
         self.evaluation.check()
         self._evaluated, self._snapshot_tasks = self.evaluation.tasks_of(self.pool)
         self._snapshot_at = positions(self._snapshot_tasks, self._evaluated)
@@ -206,13 +206,13 @@ class HostRun:
                 self.network, self.params, rollout.rewards, cut_short, self.ppo.gamma
             )
             rollout = rollout._replace(rewards=rewards)
-        student, played, diagnostics = learn(
+        student, summary, diagnostics = learn(
             self.student, self.ppo, self.state.student, rollout, self.lanes.observations, order_key
         )
         if not bool(diagnostics.finite()):
             raise self._not_finite("a loss or a gradient")
         self.picks.note(rollout.dones[None], rollout.tasks[None], np.ones(1, dtype=bool))
-        teaching = self._teach(student.params, played)
+        teaching = self._teach(student.params, summary)
         self.state = self.state._replace(student=student, teaching=teaching)
         jax.block_until_ready(self.state)  # type: ignore[no-untyped-call]
         self.seconds += time.perf_counter() - start
@@ -279,8 +279,8 @@ class HostRun:
             act = stochastic(self.network, self.params, noise)
         else:
             act = deterministic(self.network, self.params)
-        played = host.play(np.repeat(tasks, episodes), act, env_seed(key))
-        returns = played.returns.reshape(len(tasks), episodes)
+        outcomes = host.play(np.repeat(tasks, episodes), act, env_seed(key))
+        returns = outcomes.returns.reshape(len(tasks), episodes)
         return np.asarray(returns.mean(axis=1))
 
     def _collect(self, key: Array) -> tuple[Rollout, CutShort]:
@@ -311,9 +311,9 @@ class HostRun:
             cuts.append(CutShort(after.cut_short, after.final))
             unfinished = np.where(after.done, 0.0, gained)
             self.lanes = HostLanes(after.observations, after.tasks, unfinished)
-        return stacked(rows), stacked(cuts)
+        return stack_rows(rows), stack_rows(cuts)
 
-    def _teach(self, params: Any, played: Played) -> Teaching:
+    def _teach(self, params: Any, summary: RolloutSummary) -> Teaching:
         """The teacher after an update: episodes counted, and the strategy refreshed if due."""
         teacher, strategy, teaching = self.teacher, self.strategy, self.state.teaching
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
@@ -325,7 +325,7 @@ class HostRun:
         if teacher.counts_episodes or due:
             values = task_values(self.network, params, self._pool_observations)
         if teacher.counts_episodes:
-            teaching = count_episodes(teacher, strategy, teaching, played, values)
+            teaching = count_episodes(teacher, strategy, teaching, summary, values)
         if due:
             teaching = refresh(teacher, strategy, teaching, step, values, key, episodes)
         if not bool(teaching.sound):
@@ -339,8 +339,8 @@ class HostRun:
         act_key, env_key = jax.random.split(key)
         tasks = np.repeat(np.arange(len(self.pool)), plan.episodes)
         act = stochastic(self.network, params, endless_noise(self.network, act_key, host.n_envs))
-        played = host.play(tasks, act, env_seed(env_key))
-        if plan.measure == "success" and np.isnan(played.success).any():
+        outcomes = host.play(tasks, act, env_seed(env_key))
+        if plan.measure == "success" and np.isnan(outcomes.success).any():
             raise ValueError(
                 "eval_env: info['is_success'] is missing at the end of an episode. The strategy "
                 "needs it for success rates (measure='success'): report it, or use "
@@ -348,9 +348,9 @@ class HostRun:
             )
         shape = (len(self.pool), plan.episodes)
         return Episodes(
-            jnp.asarray(played.returns.reshape(shape), dtype=jnp.float32),
-            jnp.asarray(played.success.reshape(shape) == 1.0),
-            jnp.asarray(played.steps, dtype=jnp.int32),
+            jnp.asarray(outcomes.returns.reshape(shape), dtype=jnp.float32),
+            jnp.asarray(outcomes.success.reshape(shape) == 1.0),
+            jnp.asarray(outcomes.steps, dtype=jnp.int32),
         )
 
     def _draw_tasks(self, key: Array, k: int) -> Ids:

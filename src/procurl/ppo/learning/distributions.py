@@ -75,4 +75,4 @@ class Categorical(NamedTuple):
         return jax.random.gumbel(key, shape)
 
 
-Policy: TypeAlias = Gaussian | Categorical
+ActionDistribution: TypeAlias = Gaussian | Categorical

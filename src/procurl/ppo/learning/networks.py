@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from procurl.internals.arrays import Array
-from procurl.ppo.learning.distributions import Categorical, Gaussian, Policy
+from procurl.ppo.learning.distributions import ActionDistribution, Categorical, Gaussian
 from procurl.ppo.learning.settings import PPOSettings
 
 HIDDEN_GAIN = math.sqrt(2.0)
@@ -54,7 +54,7 @@ class ActorCritic(nn.Module):
     value_layers: tuple[int, ...]
 
     @nn.compact
-    def __call__(self, observations: Array) -> tuple[Policy, Array]:
+    def __call__(self, observations: Array) -> tuple[ActionDistribution, Array]:
         shared = _hidden(observations, self.shared_layers, "shared")
         policy = self.head(_hidden(shared, self.policy_layers, "policy"))
         values = _dense(1, VALUE_GAIN, "value")(_hidden(shared, self.value_layers, "value"))
@@ -74,9 +74,9 @@ def init_params(network: ActorCritic, key: Array, observation_size: int) -> dict
 
 def forward(
     network: ActorCritic, params: dict[str, Array], observations: Array
-) -> tuple[Policy, Array]:
+) -> tuple[ActionDistribution, Array]:
     """The policy at observations [..., o] and their values [...]; unused results cost nothing."""
-    outputs: tuple[Policy, Array] = network.apply({"params": params}, observations)
+    outputs: tuple[ActionDistribution, Array] = network.apply({"params": params}, observations)
     return outputs
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from procurl.internals.arrays import Array
-from procurl.internals.checks import require_number, require_whole, suggest
+from procurl.internals.checks import require_integer, require_number, suggest
 
 # Array arguments of a program: the runs of a batch may differ in them without recompiling.
 TRACED = (
@@ -73,10 +73,10 @@ class PPOSettings:
             require_number(name, getattr(self, name), at_least=0.0)
         for name in ("gamma", "gae_lambda"):
             require_number(name, getattr(self, name), at_least=0.0, at_most=1.0)
-        require_whole("n_epochs", self.n_epochs, at_least=1)
+        require_integer("n_epochs", self.n_epochs, at_least=1)
         # Advantages are divided by their standard deviation over the minibatch: one is not enough.
-        require_whole("batch_size", self.batch_size, at_least=2)
-        require_whole("n_steps", self.n_steps, at_least=self.batch_size)
+        require_integer("batch_size", self.batch_size, at_least=2)
+        require_integer("n_steps", self.n_steps, at_least=self.batch_size)
         if self.n_steps % self.batch_size:
             raise ValueError(
                 f"batch_size must divide n_steps, so that all minibatches have the same size; "
@@ -84,7 +84,7 @@ class PPOSettings:
             )
         for name in ("shared_layers", "policy_layers", "value_layers"):
             for width in getattr(self, name):
-                require_whole(f"every width in {name}", width, at_least=1)
+                require_integer(f"every width in {name}", width, at_least=1)
 
 
 _ONE_SHARED = PPOSettings(

@@ -2,27 +2,23 @@
 
 import inspect
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
+from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
 from procurl.envs.adapters.task_env import EpisodeStatistics
-from procurl.sb3.envs.workers import Ids, Workers
+from procurl.internals.arrays import Ids
+from procurl.sb3.envs.workers import Workers
 
 COLLECT_EVERY = 10_000  # steps, before an environment drops its oldest episodes
 
 
-class Outcomes(NamedTuple):
-    """The outcomes of m episodes."""
-
-    returns: NDArray[np.float64]  # [m] undiscounted, in the environment's rewards
-    success: NDArray[np.float64]  # [m] 1 or 0, NaN if the environment does not report it
-    steps: int  # environment steps in total
-
-
-def play(model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed: int) -> Outcomes:
+def play(
+    model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed: int
+) -> EpisodeOutcomes:
     """Play one episode of the model's policy on each of `tasks` [m], which may repeat.
 
     Args:
@@ -55,14 +51,14 @@ def play(model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed:
 
 def _in_order(
     collected: list[list[EpisodeStatistics]], share: NDArray[np.int64], m: int
-) -> Outcomes:
+) -> EpisodeOutcomes:
     """The requested episodes, in the order of the tasks."""
     returns, success, steps = np.zeros(m), np.full(m, np.nan), 0
     for i, (own, parts) in enumerate(zip(share, zip(*collected, strict=True), strict=True)):
         returns[i :: len(share)] = np.concatenate([part.returns for part in parts])[:own]
         success[i :: len(share)] = np.concatenate([part.success for part in parts])[:own]
         steps += int(np.concatenate([part.lengths for part in parts])[:own].sum())
-    return Outcomes(returns, success, steps)
+    return EpisodeOutcomes(returns, success, steps)
 
 
 class _Actor:

@@ -1,20 +1,18 @@
 """The running statistics of `VecNormalize` as arrays, and back."""
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
+from procurl.internals.arrays import NamedArrays
 from procurl.sb3.envs.observations import wrappers_of
 
-Arrays = dict[str, NDArray[Any]]
 PARTS = ("mean", "var", "count")
 
 
-def saved_statistics(env: VecEnv) -> Arrays:
+def saved_statistics(env: VecEnv) -> NamedArrays:
     """The statistics of every `VecNormalize` around `env`."""
     return {
         f"{name}/{part}": np.array(getattr(running, part))
@@ -23,7 +21,7 @@ def saved_statistics(env: VecEnv) -> Arrays:
     }
 
 
-def restore_statistics(env: VecEnv, saved: Arrays) -> None:
+def restore_statistics(env: VecEnv, saved: NamedArrays) -> None:
     """Restore the result of `saved_statistics`; raises if `env` is wrapped differently."""
     running = _running(env)
     expected = {f"{name}/{part}" for name in running for part in PARTS}

@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import (
 )
 from stable_baselines3.common.vec_env.stacked_observations import StackedObservations
 
-from procurl.sb3.envs.workers import Ids
+from procurl.internals.arrays import Ids
 
 Observations = NDArray[Any] | dict[str, NDArray[Any]]  # m, also in each entry of a dict
 View = Callable[[Observations], Observations]

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.envs.adapters.task_env import EpisodeStatistics, TaskEnv
+from procurl.internals.arrays import Ids
 from procurl.tasks.pool import TaskPool
 
-Ids = NDArray[np.int64]
 HOW = "env = TaskEnv(MyEnv(), pool), or make_vec_env(lambda: TaskEnv(MyEnv(), pool), n_envs=4)"
 
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import (
     VecCheckNan,
     VecExtractDictObs,
@@ -24,13 +23,13 @@ from stable_baselines3.common.vec_env import (
 )
 
 from procurl.internals.archive import content_errors, read_archive, write_archive
+from procurl.internals.arrays import NamedArrays
 from procurl.sb3.envs.normalization import restore_statistics, saved_statistics
 from procurl.sb3.envs.observations import Observations, wrappers_of
 from procurl.sb3.saving.random_state import RandomState, random_state
 from procurl.sb3.seeds import later_seed
 from procurl.sb3.teacher import ModelTeacher
 
-Arrays = dict[str, NDArray[Any]]
 CURRICULUM = "curriculum.safetensors"
 STARTS = "starts.safetensors"
 FORMAT = 1
@@ -42,11 +41,11 @@ DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueErr
 STATELESS = (VecMonitor, VecCheckNan, VecTransposeImage, VecExtractDictObs)
 
 
-class Saved(NamedTuple):
+class SavedRun(NamedTuple):
     """The content of a folder, except the model."""
 
     meta: dict[str, Any]
-    arrays: Arrays
+    arrays: NamedArrays
     starts: Observations | None  # of the pool; None if not saved
     source: str = "the saved run"  # its file, for error messages
 
@@ -86,7 +85,7 @@ def write_run(folder: Path, teacher: ModelTeacher) -> None:
             old.unlink()
 
 
-def state_of(teacher: ModelTeacher) -> Saved:
+def state_of(teacher: ModelTeacher) -> SavedRun:
     """All that a teacher needs to resume, except the model and the first observations."""
     meta, arrays = _progress(teacher)
     episodes, more = _episodes(teacher)
@@ -95,10 +94,10 @@ def state_of(teacher: ModelTeacher) -> Saved:
     arrays |= {f"statistics.{key}": part for key, part in kept.items()}
     arrays |= {f"random.{name}": part for name, part in chance.arrays.items()}
     meta |= {"format": FORMAT, "episodes": episodes, "random": chance.meta}
-    return Saved(meta, arrays | more, None)
+    return SavedRun(meta, arrays | more, None)
 
 
-def read_run(folder: Path) -> Saved:
+def read_run(folder: Path) -> SavedRun:
     """Read what `write_run` wrote."""
     meta, arrays = read_archive(folder / CURRICULUM)
     if meta.get("format") != FORMAT:
@@ -114,10 +113,10 @@ def read_run(folder: Path) -> Saved:
         with content_errors(folder / STARTS):
             _require(folder, found["pool"] == fingerprint)
             starts = parts if found["dict"] else parts["observations"]
-    return Saved(meta, arrays, starts, str(folder / CURRICULUM))
+    return SavedRun(meta, arrays, starts, str(folder / CURRICULUM))
 
 
-def model_of(folder: Path, saved: Saved) -> Path:
+def model_of(folder: Path, saved: SavedRun) -> Path:
     """The model file of a saved run; raises if it is missing or damaged."""
     name = str(saved.meta.get("model"))
     if not MODEL.fullmatch(name):
@@ -139,7 +138,7 @@ def model_of(folder: Path, saved: Saved) -> Path:
     return path
 
 
-def restore_progress(saved: Saved, teacher: ModelTeacher) -> None:
+def restore_progress(saved: SavedRun, teacher: ModelTeacher) -> None:
     """Restore the curriculum and its pending evidence; raises if it does not match."""
     meta, arrays = saved.meta, saved.arrays
     if (step := teacher.model.num_timesteps) != meta["step"]:
@@ -163,7 +162,7 @@ def restore_progress(saved: Saved, teacher: ModelTeacher) -> None:
     teacher.totals = teacher.totals._replace(**scores)
 
 
-def restore_episodes(saved: Saved, teacher: ModelTeacher) -> bool:
+def restore_episodes(saved: SavedRun, teacher: ModelTeacher) -> bool:
     """Restore every training episode; returns False if the environments cannot."""
     states = saved.meta["episodes"]
     model: Any = teacher.model
@@ -177,7 +176,7 @@ def restore_episodes(saved: Saved, teacher: ModelTeacher) -> bool:
     return True
 
 
-def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], Arrays]:
+def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], NamedArrays]:
     """(JSON values, arrays) of everything a teacher keeps between rounds."""
     curriculum = teacher.curriculum.state_dict()
     arrays = {f"curriculum.{name}": part for name, part in curriculum.pop("state").items()}
@@ -197,7 +196,7 @@ def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], Arrays]:
     return meta, arrays
 
 
-def _episodes(teacher: ModelTeacher) -> tuple[list[dict[str, Any]] | None, Arrays]:
+def _episodes(teacher: ModelTeacher) -> tuple[list[dict[str, Any]] | None, NamedArrays]:
     """(state of every environment or None, arrays including the model's last observations)."""
     if not _restorable(teacher):
         return None, {}
@@ -205,7 +204,7 @@ def _episodes(teacher: ModelTeacher) -> tuple[list[dict[str, Any]] | None, Array
     if any(state["env"] is None for state in states):
         return None, {}
     model: Any = teacher.model
-    arrays: Arrays = {"last_episode_starts": np.asarray(model._last_episode_starts)}
+    arrays: NamedArrays = {"last_episode_starts": np.asarray(model._last_episode_starts)}
     for i, state in enumerate(states):
         own = state["env"].pop("state")
         arrays |= {f"episode-{i}.{name}": part for name, part in own.items()}
@@ -230,11 +229,11 @@ def _write_starts(path: Path, teacher: ModelTeacher) -> None:
     write_archive(path, meta, starts if isinstance(starts, dict) else {"observations": starts})
 
 
-def _parts(parts: Arrays) -> Observations:
+def _parts(parts: NamedArrays) -> Observations:
     return parts[""] if set(parts) == {""} else parts
 
 
-def within(prefix: str, arrays: Arrays) -> Arrays:
+def within(prefix: str, arrays: NamedArrays) -> NamedArrays:
     """The arrays whose names start with `prefix`, by the rest of their names."""
     return {name[len(prefix) :]: part for name, part in arrays.items() if name.startswith(prefix)}
 
