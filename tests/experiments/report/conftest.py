@@ -7,8 +7,9 @@ import pytest
 from procurl.experiments.analysis import figures
 from procurl.experiments.report import explorer_data
 from procurl.experiments.report.task_pictures import task_pictures
+from procurl.tasks.pool import TaskPool
 
-POOLS = {}  # by fingerprint
+POOLS: dict[str, TaskPool] = {}  # by fingerprint
 
 
 @cache
