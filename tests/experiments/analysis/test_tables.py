@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 
 import pytest
 
@@ -166,6 +167,34 @@ def test_a_bar_in_a_cell_does_not_break_markdown():
     assert as_markdown(Table(("a", "b"), (("x|y", "1"),))) == (
         "| a | b |\n| --- | ---: |\n| x\\|y | 1 |\n"
     )
+
+
+HOSTILE = ("<img src=x onerror=alert(1)>", "a\nb", "a|b", "a\\|b", "&lt;", "=1+1", "@x", "-1+2")
+
+
+def test_names_are_no_markup_in_markdown():
+    table = as_markdown(Table(("a", HOSTILE[0]), tuple((name, name) for name in HOSTILE)))
+    lines = table.splitlines()
+    assert len(lines) == 2 + len(HOSTILE)
+    assert "<" not in table
+    for line in lines:
+        assert len(re.findall(r"(?<!\\)\|", line)) == 3
+    assert lines[2].startswith("| &lt;img src=x onerror=alert(1)> |")
+    assert lines[5] == r"| a\&#124;b | a\&#124;b |"
+    assert lines[6] == "| &amp;lt; | &amp;lt; |"
+
+
+def test_names_are_no_formulas_in_csv():
+    rows = [*((name, "-0.5") for name in HOSTILE), ("+cmd|' /C calc'!A0", "1e-05")]
+    text = as_csv(Table(("=head", "b"), tuple(rows)))
+    head, *read = csv.reader(io.StringIO(text))
+    assert text.count("\n") == 1 + len(rows)
+    assert head == ["'=head", "b"]
+    assert [cells[1] for cells in read] == ["-0.5"] * len(HOSTILE) + ["1e-05"]
+    names = [cells[0] for cells in read]
+    assert not any(name.startswith(("=", "+", "-", "@")) for name in names)
+    assert names[1] == "a b"
+    assert names[5:8] == ["'=1+1", "'@x", "'-1+2"]
 
 
 @pytest.mark.parametrize(

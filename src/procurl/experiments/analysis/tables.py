@@ -17,6 +17,7 @@ from procurl.experiments.analysis.standings import (
 from procurl.experiments.analysis.statistics import TimeToThreshold, mean_interval
 from procurl.internals.arrays import Floats
 
+FORMULA = ("=", "+", "-", "@", "\t")  # how the cells begin that spreadsheets compute
 NUMERIC = frozenset("0123456789-–>")  # how the cells of a column of numbers begin
 
 
@@ -120,20 +121,42 @@ def as_text(table: Table) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A GitHub Markdown table, aligned likewise. Bars within cells are escaped."""
+    """A GitHub Markdown table, aligned likewise. Cells hold no HTML, bars or line ends."""
     rule = ["---:" if right else "---" for right in _of_numbers(table)]
     lines = [table.head, rule, *table.rows]
-    escaped = ([cell.replace("|", r"\|") for cell in line] for line in lines)
+    escaped = ([_markdown_cell(cell) for cell in line] for line in lines)
     return "\n".join("| " + " | ".join(line) + " |" for line in escaped) + "\n"
 
 
 def as_csv(table: Table) -> str:
-    """Comma-separated values with a header line."""
+    """Comma-separated values with a header line. No cell is a formula to a spreadsheet."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.head)
-    writer.writerows(table.rows)
+    writer.writerows([_csv_cell(cell) for cell in line] for line in (table.head, *table.rows))
     return file.getvalue()
+
+
+def _markdown_cell(cell: str) -> str:
+    plain = _one_line(cell).replace("&", "&amp;").replace("<", "&lt;")
+    return plain.replace("\\|", "\\&#124;").replace("|", r"\|")
+
+
+def _csv_cell(cell: str) -> str:
+    """The cell, with an apostrophe in front if a spreadsheet would compute it."""
+    plain = _one_line(cell)
+    return f"'{plain}" if plain.startswith(FORMULA) and not _is_number(plain) else plain
+
+
+def _one_line(cell: str) -> str:
+    return " ".join(cell.splitlines())
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _reached_cells(reached: TimeToThreshold | None, last: str) -> tuple[str, str]:
