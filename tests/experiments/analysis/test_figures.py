@@ -151,6 +151,15 @@ def test_names_are_drawn_as_they_are(tmp_path, name):
         assert written(tmp_path / figure).count(shown) == times, figure
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_long_name_leaves_room_for_the_figure(tmp_path, results):
+    long = [
+        curve._replace(label=f"{curve.label}-{'long' * 50}") for curve in learning_curves(results)
+    ]
+    draw_curves(long, tmp_path / "curves", "pointmass-s" * 30)
+    assert f">{long[0].label[:39]}…<" in written(tmp_path / "curves")
+
+
 @contextmanager
 def file_size_limit(size):
     """Let no file of this process grow past `size` bytes, as on a full disk."""

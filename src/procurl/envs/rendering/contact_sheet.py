@@ -1,5 +1,6 @@
 """Contact sheets: many pictures in rows, with a caption below each."""
 
+import io
 from collections.abc import Sequence
 from os import PathLike
 from typing import TypeAlias
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.internals.checks import require_integer
+from procurl.internals.files import write_bytes
 
 try:
     from PIL import Image, ImageDraw, ImageFont
@@ -73,7 +75,9 @@ def contact_sheet(
 def write_png(picture: Picture, path: str | PathLike[str]) -> None:
     """Write a picture [height, width, 3] as a PNG file."""
     _check_pictures([picture])
-    Image.fromarray(picture).save(path, format="PNG", optimize=True)
+    content = io.BytesIO()
+    Image.fromarray(picture).save(content, format="PNG", optimize=True)
+    write_bytes(path, content.getvalue())
 
 
 def _check_pictures(pictures: Sequence[Picture]) -> None:

@@ -17,7 +17,7 @@ from procurl.experiments.analysis.figures import (
     line_styles,
     new_figure,
 )
-from procurl.experiments.analysis.labels import step_label
+from procurl.experiments.analysis.labels import short_name, step_label
 from procurl.experiments.analysis.statistics import smooth
 from procurl.experiments.analysis.trends import Features, Trend, mean_trend, typical_task
 from procurl.internals.arrays import Floats
@@ -163,4 +163,4 @@ def _height_of(pictures: Mapping[str, Image], wide: float) -> float:
 
 def _words(name: str) -> str:
     """`gate_width` as two words; other underscores are part of the name."""
-    return re.sub(r"(?<=[^\W_])_(?=[^\W_])", " ", name)
+    return short_name(re.sub(r"(?<=[^\W_])_(?=[^\W_])", " ", name))

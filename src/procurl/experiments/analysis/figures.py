@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.labels import step_label
+from procurl.experiments.analysis.labels import short_name, step_label
 from procurl.experiments.analysis.statistics import (
     SMOOTHING_WINDOW,
     Interval,
@@ -150,7 +150,7 @@ def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "
     """
     with new_figure(path, (6.4, 3.6)) as (figure, axes):
         plot_curves(axes[0][0], curves, x)
-        axes[0][0].set_title(title)
+        axes[0][0].set_title(short_name(title))
         add_legend(figure, axes[0][0], loc="outside right upper")
 
 
@@ -180,7 +180,7 @@ def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
 
 def legend_label(name: str) -> str:
     """The label of a line that `add_legend` shows as `name`, whatever `name` starts with."""
-    return LEGEND_MARK + name
+    return LEGEND_MARK + short_name(name)
 
 
 def add_legend(owner: Any, axis: Any, **options: Any) -> None:

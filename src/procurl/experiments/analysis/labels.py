@@ -1,8 +1,9 @@
-"""How numbers of steps are written, in every table and figure."""
+"""How numbers of steps and names are written, in every table and figure."""
 
 import math
 
 MISSING = "–"
+LONGEST_NAME = 40  # letters that a figure shows of a name
 
 
 def step_label(steps: float) -> str:
@@ -19,3 +20,8 @@ def step_label(steps: float) -> str:
         if abs(steps) >= least:
             return f"{float(f'{steps / unit:.3g}'):g}{sign}"
     return f"{steps:.0f}"
+
+
+def short_name(name: str) -> str:
+    """A name as figures show it: as it is, cut off if it would leave no room for the figure."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"

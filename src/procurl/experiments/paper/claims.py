@@ -22,6 +22,7 @@ from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.paper.agreement import ABLATIONS
 from procurl.experiments.paper.run_pages import Page, RecordsBySweep
 from procurl.internals.arrays import Floats
+from procurl.internals.files import write_text
 
 FAILED = 0.1  # a strategy whose interval lies below this has failed
 BASELINES = ("space", "space-alt", "spdl", "plr", "iid")
@@ -223,7 +224,7 @@ def claims_page(runs: RecordsBySweep, out: Path) -> Page:
             evidence = checked.evidence
         lines.append((claim.text, step_label(claim.step), verdict, evidence))
     table = Table(("claim", "at", "holds", "evidence, ± and [ ] at 95%"), tuple(lines))
-    (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
+    write_text(out / "table.csv", as_csv(table))
     sentence = f"{held} of the {count} claims with runs hold."
     rules = (
         f"A strategy fails if the interval of its mean lies below {FAILED:g}. A setting is flat if "

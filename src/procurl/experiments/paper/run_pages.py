@@ -43,6 +43,7 @@ from procurl.experiments.paper.agreement import (
     side_by_side,
 )
 from procurl.experiments.paper.published import published_number, published_numbers
+from procurl.internals.files import write_text
 
 CURRICULUM_ROWS = ("procurl-env", "procurl-val", "iid")
 ENGINES_ROWS = ("procurl-val", "iid")
@@ -79,7 +80,7 @@ def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page
     draw_curves(curves, out / "curves", env)
     last = min(int(curve.steps[-1]) for curve in curves)
     rows = standings([curve.cut(last) for curve in curves])
-    _write(out / "table.csv", as_csv(numbers_table(rows)))
+    write_text(out / "table.csv", as_csv(numbers_table(rows)))
     best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
     until = f" of {step_label(steps)}, the last step of all runs" if last < steps else ""
     verdict = f"Highest at {step_label(last)}{until}: {best.label} with {best.performance[-1]}."
@@ -144,7 +145,7 @@ def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
         count = str(len(curves[name].seeds)) if name in curves else MISSING
         lines.append((name, count, *cells))
     table = Table(head, tuple(lines))
-    _write(out / "table.csv", as_csv(table))
+    write_text(out / "table.csv", as_csv(table))
     draw_intervals(panels, out / "test", RETURN)
     caption = "Best models; filled: ours with 95% intervals, hollow: the paper's means"
     verdict = _test_gap(*panels.values())
@@ -215,7 +216,7 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
             cells = [cell for mean in means for cell in (str(mean), str(mean.runs))]
             lines.append((label, step_label(step), *cells, str(between)))
     table = Table(head, tuple(lines))
-    _write(out / "table.csv", as_csv(table))
+    write_text(out / "table.csv", as_csv(table))
     draw_curves(drawn, out / "curves", "both engines")
     verdict = (
         f"The engines differ: {', '.join(apart)}."
@@ -249,7 +250,7 @@ def _comparison_page(
 ) -> Page:
     """A page with both numbers, a sentence on the last step, and further parts."""
     table = side_by_side(by_step, first)
-    _write(out / "table.csv", as_csv(table))
+    write_text(out / "table.csv", as_csv(table))
     last = max(by_step)
     sentence = agreement(by_step[last], last)
     return Page("\n".join([as_markdown(table), f"{sentence}\n", *more]), sentence)
@@ -303,7 +304,3 @@ def _curves_of(curves: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]
 
 def _picture(name: str, caption: str) -> str:
     return f"![{caption}]({name}.png)\n\n*{caption}.*\n"
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

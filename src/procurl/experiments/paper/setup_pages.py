@@ -15,6 +15,7 @@ from procurl.experiments.paper.published import SettingKey, published_settings
 from procurl.experiments.paper.run_pages import Page, RecordsBySweep
 from procurl.experiments.presets import PRESETS, paper_strategy
 from procurl.experiments.theory.theory_figures import P_STARS, draw_improvement
+from procurl.internals.files import write_text
 from procurl.internals.settings import flat_settings
 from procurl.ppo.learning.settings import paper_settings
 from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
@@ -52,7 +53,7 @@ def environments_page(_: RecordsBySweep, out: Path) -> Page:
     for what in ("context", "state", "action", "pool"):
         head += [f"{what}, paper", "observation, ours" if what == "state" else f"{what}, ours"]
     table = Table(tuple(head), tuple(lines))
-    (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
+    write_text(out / "table.csv", as_csv(table))
     notes = (
         "Our observations include the context if the agent sees it: 4 + 3 numbers in PointMass, "
         "29 + 2 in AntGoal. A Karel task is encoded as seven numbers."
@@ -128,7 +129,7 @@ def theorem_page(_: RecordsBySweep, out: Path, learners: Mapping[str, Learner]) 
             )
     head = ("learner", "p*", "best p", "C there", "theorem − sum over outcomes, at most")
     table = Table(head, tuple(lines))
-    (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
+    write_text(out / "table.csv", as_csv(table))
     draw_improvement(out / "improvement", learners)
     verdict = f"Closed form and enumeration differ by at most {worst:.1e}."
     picture = "![Expected improvement against the probability of success](improvement.png)\n"
@@ -155,7 +156,7 @@ def _settings_page(out: Path, rows: list[tuple[str, str]], ours: Any) -> Page:
                 cells.append(f"{_text(mine)}, paper {paper}")
         lines.append((owner, name, *cells))
     table = Table(("", "setting", *PRESETS), tuple(lines))
-    (out / "table.csv").write_text(as_csv(table), encoding="utf-8")
+    write_text(out / "table.csv", as_csv(table))
     verdict = f"{same} of {same + len(differing)} settings match the paper's"
     verdict += f"; different: {', '.join(differing)}." if differing else "."
     return Page("\n".join([as_markdown(table), f"{verdict}\n"]), verdict)

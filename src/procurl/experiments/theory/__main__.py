@@ -17,6 +17,7 @@ from procurl.experiments.theory.episodes_to_reach import (
     episodes_table,
 )
 from procurl.experiments.theory.theory_figures import draw_improvement, draw_learning
+from procurl.internals.files import write_text
 
 TITLE = "Episodes until mean p* − mean p ≤ ε"
 TABLE_FILE = "episodes_to_reach.md"
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     notes = NOTES.format(seeds=options.seeds, episodes=options.episodes)
     print(f"\n{TITLE}\n\n{as_text(table)}\n\n{notes}\n")
     page = options.out / TABLE_FILE
-    page.write_text(f"{TITLE}\n\n{as_markdown(table)}\n{notes}\n", encoding="utf-8")
+    write_text(page, f"{TITLE}\n\n{as_markdown(table)}\n{notes}\n")
     try:
         draw_improvement(options.out / "improvement")
         draw_learning(options.out / "learning", comparisons)
