@@ -225,6 +225,18 @@ def test_a_directory_in_place_of_a_pool_is_told(env, tmp_path, capsys):
     assert f"{tmp_path} is a directory: a pool is read from a CSV file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--pool", "--test-pool"])
+def test_a_pool_with_other_columns_is_refused_before_training(option, tmp_path, capsys):
+    path = tmp_path / "pool.csv"
+    path.write_text("foo,bar,baz\n0,1,1\n")
+    out = str(tmp_path / "out")
+    assert main(["compare", "pointmass-s", option, str(path), "--out", out]) == 2
+    error = capsys.readouterr().err
+    assert f"{path}: the pool's context columns must be gate_position, gate_width" in error
+    assert "missing: gate_position, gate_width, friction; unknown: foo, bar, baz" in error
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_kill_and_a_closing_terminal_end_a_command_as_ctrl_c_does(number, monkeypatch, capsys):
     before = signal.getsignal(number)
