@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,11 +50,12 @@ class Sweep:
         self._watchdog.daemon = True
         self._watchdog.start()
 
-    def wait_for_line(self, part):
-        """Read on until a line on stderr has `part` in it; False where it ended before."""
+    def wait_for_percent(self, percent):
+        """Read on until a contender has come so far; False if the sweep ends before."""
         for line in self.process.stderr:
             self.said += line
-            if part in line:
+            found = re.search(r"(\d+)%", line)
+            if found and int(found[1]) >= percent:
                 return True
         return False
 

@@ -28,7 +28,7 @@ def test_a_lost_node_loses_nothing_and_results_equal_those_of_this_machine(clust
     nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
     out = tmp_path / "ray"
     sweep = Sweep(out, "--backend", "ray", "--ray-address", cluster.address)
-    assert sweep.wait_for_line("20%"), sweep.said
+    assert sweep.wait_for_percent(20), sweep.said
     cluster.remove_node(nodes[0], allow_graceful=False)
     time.sleep(1.0)
     cluster.add_node(num_cpus=1)
@@ -44,7 +44,7 @@ def test_a_sweep_may_go_on_elsewhere(cluster, tmp_path):
     local = finished(tmp_path / "local")
     out = tmp_path / "both"
     sweep = Sweep(out)
-    assert sweep.wait_for_line("40%"), sweep.said
+    assert sweep.wait_for_percent(40), sweep.said
     sweep.kill()
     sweep.end()
     cluster.add_node(num_cpus=2)

@@ -59,13 +59,15 @@ def of_the_driver(sweep, how):
         (signal.SIGINT, of_all),
         (signal.SIGTERM, of_all),
         (signal.SIGTERM, of_the_driver),
+        (signal.SIGHUP, of_all),
+        (signal.SIGHUP, of_the_driver),
     ],
 )
 def test_a_sweep_that_is_stopped_keeps_a_last_checkpoint_and_goes_on(whole, tmp_path, how, stop):
     """Ctrl-C reaches all processes, `kill` only one, and a machine that shuts down again all."""
     out = tmp_path / "out"
     sweep = Sweep(out)
-    assert sweep.wait_for_line("10%"), sweep.said
+    assert sweep.wait_for_percent(10), sweep.said
     stop(sweep, how)
     status, _, said = sweep.end()
     assert status == 130
@@ -79,7 +81,7 @@ def test_a_sweep_that_is_stopped_keeps_a_last_checkpoint_and_goes_on(whole, tmp_
 def test_a_lone_driver_that_is_killed_leaves_no_process_behind(whole, tmp_path):
     out = tmp_path / "out"
     sweep = Sweep(out)
-    assert sweep.wait_for_line("10%"), sweep.said
+    assert sweep.wait_for_percent(10), sweep.said
     group = sweep.process.pid
     assert _alive(group)
     sweep.process.kill()
@@ -110,7 +112,7 @@ def _processes(which, *columns):
 def test_a_killed_training_process_is_told_and_resumed(whole, tmp_path, how):
     out = tmp_path / "out"
     sweep = Sweep(out)
-    assert sweep.wait_for_line("10%"), sweep.said
+    assert sweep.wait_for_percent(10), sweep.said
     children = _processes(f"--ppid {sweep.process.pid}", "pid", "args")
     victims = [line.split()[0] for line in children if "spawn_main" in line]
     os.kill(int(victims[0]), how)
@@ -124,7 +126,7 @@ def test_a_killed_training_process_is_told_and_resumed(whole, tmp_path, how):
 def test_two_sweeps_at_once_one_refuses_and_nothing_is_lost(whole, tmp_path):
     out = tmp_path / "out"
     first = Sweep(out)
-    assert first.wait_for_line("10%"), first.said
+    assert first.wait_for_percent(10), first.said
     status, _, said = Sweep(out).end()
     assert status == 2
     assert "is in use by another procurl" in said
@@ -166,7 +168,7 @@ def test_damaged_checkpoints_and_stores_are_noticed(whole, tmp_path):
     """Newest checkpoints cut in half: reported, and the numbers are the same."""
     out = tmp_path / "out"
     sweep = Sweep(out)
-    assert sweep.wait_for_line("50%"), sweep.said
+    assert sweep.wait_for_percent(50), sweep.said
     sweep.kill()
     sweep.end()
     with read_store(out) as store:
