@@ -80,12 +80,12 @@ def main() -> None:
     parser.add_argument("--jax-seeds", type=int, default=64)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--out", type=Path, default=Path("results/engines-agree"))
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    wide_gates().to_csv(asked.out / "wide_gates.csv")
-    train(asked.out, "jax", asked.jax_seeds, asked.steps)
-    train(asked.out, "sb3", asked.seeds, asked.steps)
-    if not report(asked.out):
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    wide_gates().to_csv(args.out / "wide_gates.csv")
+    train(args.out, "jax", args.jax_seeds, args.steps)
+    train(args.out, "sb3", args.seeds, args.steps)
+    if not report(args.out):
         raise SystemExit(1)
 
 

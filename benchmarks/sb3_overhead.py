@@ -83,10 +83,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--updates", type=int, default=40)
     parser.add_argument("--karel-updates", type=int, default=12)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    measure("pointmass-s", asked.updates)
-    measure("basickarel", asked.karel_updates)
+    measure("pointmass-s", args.updates)
+    measure("basickarel", args.karel_updates)
 
 
 if __name__ == "__main__":

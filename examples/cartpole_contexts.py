@@ -1,8 +1,8 @@
 """CartPole with poles of any length and weight, and a curriculum over them.
 
 A context is a row of numbers: here (length, mass) of the pole, 60 of them drawn at random. The
-environment is Gymnasium's own; it only learns to take a context at reset, and to show it, since the
-critic judges a task by its first observation.
+environment is Gymnasium's own. The subclass takes a context at reset and adds it to observations,
+because the critic judges a task by its first observation.
 
     python examples/cartpole_contexts.py --steps 50000
 """
@@ -19,9 +19,9 @@ from stable_baselines3.common.env_util import make_vec_env
 from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.sb3 import CurriculumCallback, evaluate_pool
 
-HORIZON = 200  # steps that a pole has to be held; each is worth 1
+HORIZON = 200  # steps to balance the pole; each is worth 1
 GAMMA = 0.98
-BEST_VALUE = (1 - GAMMA**HORIZON) / (1 - GAMMA)  # of holding it to the end, discounted
+BEST_VALUE = (1 - GAMMA**HORIZON) / (1 - GAMMA)  # discounted return of balancing to the end
 
 
 class AnyPole(CartPoleEnv):
@@ -50,7 +50,7 @@ class AnyPole(CartPoleEnv):
 
 
 def poles(count: int, seed: int) -> TaskPool:
-    """Poles from hand-size to five times as long as the usual one, light and heavy."""
+    """Poles from a tenth to five times the usual length, light and heavy."""
     rng = np.random.default_rng(seed)
     contexts = rng.uniform([0.05, 0.05], [2.5, 1.0], size=(count, 2))
     return TaskPool(contexts, names=["length", "mass"])
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50_000)
     parser.add_argument("--strategy", default="procurl-val")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    args = parser.parse_args()
 
     pool = poles(60, seed=1)
 
@@ -75,15 +75,15 @@ def main() -> None:
         batch_size=256,
         gamma=GAMMA,
         learning_rate=1e-3,
-        seed=asked.seed,
+        seed=args.seed,
         device="cpu",
     )
-    # Returns are not 0 or 1 here, so the critic's values have to be told their range.
-    scale = {} if asked.strategy in ("iid", "plr") else {"v_min": 0.0, "v_max": BEST_VALUE}
-    callback = CurriculumCallback(make_strategy(asked.strategy, **scale), reset_samples=4)
+    # Returns are not 0 or 1 here, so the strategy needs the range of the critic's values.
+    scale = {} if args.strategy in ("iid", "plr") else {"v_min": 0.0, "v_max": BEST_VALUE}
+    callback = CurriculumCallback(make_strategy(args.strategy, **scale), reset_samples=4)
 
     before = evaluate_pool(model, make_env, pool)
-    model.learn(asked.steps, callback=callback)
+    model.learn(args.steps, callback=callback)
     after = evaluate_pool(model, make_env, pool)
     print(f"steps held, mean over the pool: {before.performance:.0f}, now {after.performance:.0f}")
     print(f"poles held to the end: {np.mean(after.returns == HORIZON):.0%}")

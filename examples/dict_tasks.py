@@ -1,8 +1,8 @@
-"""A warehouse robot: an environment of one's own, whose tasks are dicts.
+"""A warehouse robot: a custom environment whose tasks are dicts.
 
-Tasks may be anything. `set_task` says how this environment takes one; `TaskEnv` calls it before
-each reset. Strategies that need no contexts and no critic still have the training episodes to go
-by: here `procurl-out` does.
+Tasks can be any objects. `TaskEnv` calls `set_task` before each reset to pass the next task to the
+environment. `procurl-out` needs neither contexts nor a critic: it learns from the training
+episodes.
 
     python examples/dict_tasks.py --steps 40000
 """
@@ -24,9 +24,9 @@ LIMIT = 30
 
 
 class Warehouse(gymnasium.Env):
-    """Carry a parcel to a shelf, from an aisle to another, on a floor that may be slippery.
+    """Carry a parcel from one aisle to another, on a floor that may be slippery.
 
-    An order reads {"from": (x, y), "to": (x, y), "slip": probability of a random move}.
+    An order is {"from": (x, y), "to": (x, y), "slip": probability of a random move}.
     """
 
     observation_space = spaces.Box(-8.0, 8.0, (4,), dtype=np.float32)
@@ -39,7 +39,7 @@ class Warehouse(gymnasium.Env):
         super().reset(seed=seed)
         self.place = np.array(self.order["from"])
         self.steps = 0
-        return self.seen(), {}
+        return self.observation(), {}
 
     def step(self, action):
         slipped = self.np_random.random() < self.order["slip"]
@@ -48,14 +48,14 @@ class Warehouse(gymnasium.Env):
         self.steps += 1
         there = bool((self.place == self.order["to"]).all())
         late = self.steps == LIMIT
-        return self.seen(), float(there), there or late, False, {"is_success": there}
+        return self.observation(), float(there), there or late, False, {"is_success": there}
 
-    def seen(self):
+    def observation(self):
         return np.concatenate([self.place, self.order["to"] - self.place]).astype(np.float32)
 
 
 def orders() -> TaskPool:
-    """Every way between some aisles, on dry and on wet floor."""
+    """Every route between four aisles, on a dry and on a wet floor."""
     aisles = [(0, 0), (3, 4), (7, 7), (7, 0)]
     return TaskPool.from_objects(
         [
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40_000)
     parser.add_argument("--strategy", default="procurl-out")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    args = parser.parse_args()
 
     pool = orders()
 
@@ -81,9 +81,9 @@ def main() -> None:
         )
 
     env = make_vec_env(make_env, n_envs=8)
-    model = A2C("MlpPolicy", env, n_steps=16, ent_coef=0.01, seed=asked.seed, device="cpu")
-    callback = CurriculumCallback(make_strategy(asked.strategy))
-    model.learn(asked.steps, callback=callback)
+    model = A2C("MlpPolicy", env, n_steps=16, ent_coef=0.01, seed=args.seed, device="cpu")
+    callback = CurriculumCallback(make_strategy(args.strategy))
+    model.learn(args.steps, callback=callback)
 
     found = evaluate_pool(model, make_env, pool, episodes=5, deterministic=False)
     print(f"orders delivered in time: {found.success.mean():.0%}")

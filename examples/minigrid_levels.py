@@ -1,8 +1,8 @@
-"""MiniGrid with a pool of level seeds: each seed is another level of the same game.
+"""MiniGrid with a pool of level seeds: each seed generates a level of the same game.
 
-A level that is made by chance has no context, only a seed. `TaskPool.from_seeds` makes a pool of
-them and `TaskEnv` resets the environment with the seed of the task that is next. Prioritized level
-replay (`plr`) was made for this; any other strategy works as well.
+A randomly generated level has no context, only a seed. `TaskPool.from_seeds` makes a pool of seeds,
+and `TaskEnv` resets the environment with the seed of the next task. Prioritized level replay
+(`plr`) was designed for this; any other strategy works as well.
 
     pip install minigrid
     python examples/minigrid_levels.py --steps 100000
@@ -11,7 +11,7 @@ replay (`plr`) was made for this; any other strategy works as well.
 import argparse
 
 import gymnasium
-import minigrid  # noqa: F401  (makes the environments known to Gymnasium)
+import minigrid  # noqa: F401  (registers the environments with Gymnasium)
 from gymnasium.wrappers import FlattenObservation
 from minigrid.wrappers import ImgObsWrapper
 from stable_baselines3 import PPO
@@ -28,13 +28,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--strategy", default="plr")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    args = parser.parse_args()
 
-    train, test = TaskPool.from_seeds(range(2 * asked.levels)).split(0.5, seed=0)
+    train, test = TaskPool.from_seeds(range(2 * args.levels)).split(0.5, seed=0)
 
     def level(pool: TaskPool) -> gymnasium.Env:
         """The agent's view, 7 × 7 cells, as one row of numbers."""
-        return TaskEnv(FlattenObservation(ImgObsWrapper(gymnasium.make(asked.game))), pool)
+        return TaskEnv(FlattenObservation(ImgObsWrapper(gymnasium.make(args.game))), pool)
 
     model = PPO(
         "MlpPolicy",
@@ -42,11 +42,11 @@ def main() -> None:
         n_steps=128,
         batch_size=256,
         ent_coef=0.01,
-        seed=asked.seed,
+        seed=args.seed,
         device="cpu",
     )
-    callback = CurriculumCallback(make_strategy(asked.strategy))
-    model.learn(asked.steps, callback=callback)
+    callback = CurriculumCallback(make_strategy(args.strategy))
+    model.learn(args.steps, callback=callback)
 
     for name, pool in [("training", train), ("unseen", test)]:
         found = evaluate_pool(model, lambda pool=pool: level(pool), pool, deterministic=False)

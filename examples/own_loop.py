@@ -1,7 +1,7 @@
-"""A training loop of one's own, in one file: PPO in PyTorch, with `Curriculum` for the tasks.
+"""A custom training loop in one file: PPO in PyTorch, with `Curriculum` for the tasks.
 
-Nothing of procurl is used but the decision which tasks come next (and its PointMass to have
-something to train on). The three lines that a loop needs are marked with (1), (2) and (3).
+procurl only decides which tasks come next (and provides PointMass as the environment). The three
+lines that a loop needs are marked with (1), (2) and (3).
 
     python examples/own_loop.py --steps 150000
 """
@@ -77,8 +77,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=150_000)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    torch.manual_seed(asked.seed)
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
 
     pool = make_pool("pointmass-d")
     envs = GymVectorEnv("pointmass-d", N_ENVS, pool)
@@ -86,17 +86,17 @@ def main() -> None:
     first, _ = starts.reset(options={"task": np.arange(len(pool))})  # [n, o], one row per task
     first = torch.as_tensor(first)
 
-    # Rewards are not 0 and 1, so values are taken relative to their range over the pool.
+    # Rewards are not 0 or 1, so values are normalized by their range over the pool.
     strategy = make_strategy("procurl-val", beta=10, v_min=None, v_max=None)
-    curriculum = Curriculum(strategy, pool, seed=asked.seed)  # (1)
+    curriculum = Curriculum(strategy, pool, seed=args.seed)  # (1)
     agent = Agent(first.shape[1], 2)
     optimizer = torch.optim.Adam(agent.parameters(), lr=RATE, eps=1e-5)
     envs.push_tasks(curriculum.next(N_ENVS).reshape(N_ENVS, 1))
-    seen = torch.as_tensor(envs.reset(seed=asked.seed)[0])
+    seen = torch.as_tensor(envs.reset(seed=args.seed)[0])
     ended, gained = 0, 0.0
 
-    for step in range(0, asked.steps, N_ENVS * N_STEPS):
-        # (2) the tasks that may begin until the next update; what is left of them is dropped
+    for step in range(0, args.steps, N_ENVS * N_STEPS):
+        # (2) more tasks than can begin before the next update; unused ones are dropped
         envs.push_tasks(curriculum.next(N_ENVS * N_STEPS).reshape(N_ENVS, N_STEPS))
         rows = []
         for _ in range(N_STEPS):

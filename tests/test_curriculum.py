@@ -146,7 +146,7 @@ def test_evidence_of_the_wrong_type_is_named():
     ],
     ids=["complex", "text", "bytes", "dates", "durations", "masked", "None", "structured"],
 )
-def test_what_is_not_a_real_number_is_no_evidence(values):
+def test_what_is_not_a_real_number_is_not_evidence(values):
     curriculum = curriculum_over(3)
     before = curriculum.state_dict()
     with pytest.raises(TypeError, match="evidence.values must be 3 numbers"):
@@ -206,7 +206,7 @@ def test_noise_comes_from_the_curriculum_when_it_is_not_given():
 
 @dataclass(frozen=True)
 class Broken(IID):
-    """Gives back what it is told to."""
+    """Returns the given probabilities."""
 
     given: tuple[float, ...] = ()
 
@@ -215,7 +215,7 @@ class Broken(IID):
 
 
 @pytest.mark.parametrize("given", [[0.5, 0.5], [np.nan] * 3, [1.0] * 3, [1.5, -0.5, 0.0]])
-def test_probabilities_that_are_none_are_refused(given):
+def test_invalid_probabilities_are_refused(given):
     curriculum = Curriculum(Broken(given=tuple(given)), TaskPool.from_seeds(3))
     with pytest.raises(ValueError, match="Broken.probabilities must return one probability"):
         curriculum.next()
@@ -228,7 +228,7 @@ class Named(IID):
     success: float = 0.5
 
 
-def test_a_setting_of_ones_own_may_have_any_name():
+def test_a_custom_setting_may_have_any_name():
     curriculum = Curriculum(Named(), TaskPool.from_seeds(3))
     curriculum.observe(Evidence(1, values=[9.0, 30.0, 200.0]))
     assert curriculum.step == 1
@@ -242,25 +242,25 @@ def test_a_setting_of_ones_own_may_have_any_name():
         ("procurl-argmax", "values"),
     ],
 )
-def test_bounds_that_do_not_fit_are_told_once(name, field, caplog):
+def test_bounds_that_do_not_fit_are_reported_once(name, field, caplog):
     curriculum = curriculum_over(3, name)
     curriculum.observe(Evidence(1, **{field: [0.1, -0.3, 1.2]}))
     assert not caplog.records
     curriculum.observe(Evidence(2, **{field: [9.0, 30.0, 200.0]}))
     curriculum.observe(Evidence(3, **{field: [9.0, 30.0, 200.0]}))
-    (told,) = caplog.messages
-    assert "around 30, far from v_min=0 to v_max=1" in told
+    (message,) = caplog.messages
+    assert "around 30, far from v_min=0 to v_max=1" in message
     fitting = curriculum_over(3, name, v_min=None, v_max=None)
     fitting.observe(Evidence(2, **{field: [9.0, 30.0, 200.0]}))
     assert len(caplog.records) == 1
 
 
-def test_bounds_that_do_not_fit_are_told_despite_noise(caplog):
+def test_bounds_that_do_not_fit_are_reported_despite_noise(caplog):
     curriculum_over(3, epsilon=0.1).observe(Evidence(1, values=[9.0, 30.0, 200.0]))
     assert "around 30, far from v_min=0 to v_max=1" in caplog.text
 
 
-def test_a_name_stands_for_the_strategy_with_its_defaults():
+def test_a_name_gives_the_strategy_with_its_defaults():
     named = Curriculum("procurl-val", TaskPool.from_seeds(3))
     assert named.strategy == make_strategy("procurl-val")
 
@@ -307,7 +307,7 @@ def test_state_dict_is_plain_data_and_a_copy():
         ),
     ],
 )
-def test_saved_state_goes_only_into_the_same_curriculum(tmp_path, other, message):
+def test_saved_state_fits_only_the_same_curriculum(tmp_path, other, message):
     curriculum_over(3).save(tmp_path / "state")
     target = other()
     before = target.state_dict()
@@ -334,7 +334,7 @@ def test_saving_replaces_a_file_only_when_the_new_one_is_whole(tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_evidence_beside_a_draw_counts_for_the_next_draw(monkeypatch):
+def test_evidence_during_a_draw_counts_for_the_next_draw(monkeypatch):
     """A draw that is under way when evidence arrives keeps no distribution of before."""
     curriculum = curriculum_over(3, "procurl-argmax")
     computing, go_on = threading.Event(), threading.Event()

@@ -11,7 +11,7 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def test_import_loads_nothing_but_numpy_and_the_standard_library():
+def test_import_loads_only_numpy_and_the_standard_library():
     code = (
         "import sys, numpy; before = set(sys.modules); import procurl; "
         "print(*sorted({m.split('.')[0] for m in set(sys.modules) - before}))"

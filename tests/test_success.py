@@ -120,7 +120,7 @@ def test_a_task_is_its_own_neighbor_among_many_in_the_same_place():
     assert (weights == 1.0).all()
 
 
-def test_no_episodes_are_no_outcomes():
+def test_without_episodes_there_are_no_outcomes():
     wins, losses = OutcomeSuccess(v_min=None, v_max=None).outcomes(np.zeros(0))
     assert wins.shape == losses.shape == (0,)
 

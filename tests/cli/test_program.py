@@ -29,7 +29,7 @@ def test_bad_input_ends_with_status_2(arguments, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_version_is_told(capsys):
+def test_version_is_printed(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out.startswith("procurl ")
@@ -85,9 +85,9 @@ def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as caught:
         main([command, "--help"])
     assert caught.value.code == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"usage: procurl {command}")
-    body = told.partition("\n\n")[2]
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"usage: procurl {command}")
+    body = printed.partition("\n\n")[2]
     assert body[0].isupper()
 
 
@@ -131,26 +131,26 @@ def test_a_bad_command_line_is_one_sentence_with_the_nearest_name(arguments, mes
 
 
 @pytest.mark.parametrize("text", ["1000000", "1_000_000", "1e6", "1E+6", "1000000.0"])
-def test_whole_numbers_may_be_written_in_several_ways(text):
+def test_integers_may_be_written_in_several_ways(text):
     assert integer(text) == 1_000_000
 
 
-def test_large_whole_numbers_keep_every_digit():
+def test_large_integers_keep_every_digit():
     assert integer(str(2**62 + 1)) == 2**62 + 1
 
 
-def test_every_kind_of_pool_is_told(capsys):
+def test_every_kind_of_pool_is_listed(capsys):
     with pytest.raises(SystemExit):
         main(["pool", "--help"])
-    told = "".join(capsys.readouterr().out.split())  # help wraps at hyphens
-    assert all(kind in told for kind in KINDS)
+    printed = "".join(capsys.readouterr().out.split())  # help wraps at hyphens
+    assert all(kind in printed for kind in KINDS)
 
 
 @pytest.fixture
 def untrained(monkeypatch):
     """A `compare` that fails the test where it is called."""
 
-    def compare(asked):
+    def compare(request):
         raise AssertionError("training has begun")
 
     monkeypatch.setattr("procurl.experiments.comparison.compare", compare)
@@ -200,7 +200,7 @@ def test_the_folder_of_a_picture_is_made_and_drawing_says_how_far_it_is(
         logging.getLogger("procurl.envs.rendering.playback").info("drawing frame 10 of 20")
 
     monkeypatch.setattr(
-        "procurl.experiments.comparison.compare", lambda asked: Summary("table", None)
+        "procurl.experiments.comparison.compare", lambda request: Summary("table", None)
     )
     monkeypatch.setattr("procurl.experiments.comparison.render", render)
     assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 0
@@ -210,7 +210,7 @@ def test_the_folder_of_a_picture_is_made_and_drawing_says_how_far_it_is(
 
 @pytest.mark.parametrize("command", [TRAIN, ["compare", "pointmass-s"], ["paper", "all"]])
 @pytest.mark.parametrize("inside", ["", "deeper"])
-def test_a_file_in_place_of_the_directory_is_told(command, inside, tmp_path, untrained, capsys):
+def test_a_file_in_place_of_the_directory_is_reported(command, inside, tmp_path, untrained, capsys):
     file = tmp_path / "file"
     file.touch()
     assert main([*command, "--out", str(file / inside)]) == 2
@@ -219,7 +219,7 @@ def test_a_file_in_place_of_the_directory_is_told(command, inside, tmp_path, unt
 
 
 @pytest.mark.parametrize("env", ["pointmass-s", "basickarel"])
-def test_a_directory_in_place_of_a_pool_is_told(env, tmp_path, capsys):
+def test_a_directory_in_place_of_a_pool_is_reported(env, tmp_path, capsys):
     out = str(tmp_path / "out")
     assert main(["compare", env, "--pool", str(tmp_path), "--out", out]) == 2
     assert f"{tmp_path} is a directory: a pool is read from a CSV file" in capsys.readouterr().err

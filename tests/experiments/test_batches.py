@@ -6,7 +6,7 @@ from procurl.experiments.batches import RunBatch, batches_of, costly_first
 from procurl.records.experiment import Contender, Experiment, RunPlan
 
 
-def asked(**seeds: int) -> RunPlan:
+def plan_of(**seeds: int) -> RunPlan:
     return RunPlan({name.replace("_", "-"): count for name, count in seeds.items()})
 
 
@@ -31,7 +31,7 @@ def test_a_malformed_setting_is_named(text):
 
 
 def test_batches_have_a_fixed_width_and_take_turns():
-    batches = batches_of(asked(procurl_val=6, iid=3), width=4)
+    batches = batches_of(plan_of(procurl_val=6, iid=3), width=4)
     assert [(b.contender.label, list(b.seeds)) for b in batches] == [
         ("procurl-val", [0, 1, 2, 3]),
         ("iid", [0, 1, 2, 3]),
@@ -39,8 +39,8 @@ def test_batches_have_a_fixed_width_and_take_turns():
     ]
 
 
-def test_batches_keep_their_composition_when_more_is_asked_for():
-    few, many = batches_of(asked(iid=3), 4), batches_of(asked(iid=9), 4)
+def test_batches_keep_their_composition_when_more_is_requested():
+    few, many = batches_of(plan_of(iid=3), 4), batches_of(plan_of(iid=9), 4)
     assert many[: len(few)] == few
 
 
@@ -59,12 +59,12 @@ def test_an_experiment_out_of_range_is_named(name):
 
 
 def test_a_request_is_extended_and_nothing_is_taken_back():
-    more = asked(iid=4).extend([Contender("iid"), Contender("easy")], 2)
+    more = plan_of(iid=4).extend([Contender("iid"), Contender("easy")], 2)
     assert more.seeds == {"iid": 4, "easy": 2}
 
 
 def test_costly_batches_begin_first_and_equal_ones_keep_their_order():
-    batches = batches_of(asked(iid=8, easy=8, hard=4), 4)
+    batches = batches_of(plan_of(iid=8, easy=8, hard=4), 4)
     ordered = costly_first(batches, lambda contender: 1.0 if contender.label == "iid" else 5.0)
     assert [(batch.contender.label, batch.first_seed) for batch in ordered] == [
         ("easy", 0),

@@ -196,7 +196,7 @@ def test_threads_that_cannot_be_used_leave_no_directory(tmp_path, capsys, monkey
     assert not out.exists()
 
 
-def test_evaluations_come_as_often_and_as_long_as_asked_for(tmp_path, capsys):
+def test_evaluations_follow_the_requested_interval_and_length(tmp_path, capsys):
     command = ["compare", "pointmass-s", "--strategies", "iid", "--seeds", "1", "--steps", "4096"]
     command += ["--workers", "1", "--out", str(tmp_path)]
     assert main([*command, "--eval-every", "1500", "--eval-episodes", "2"]) == 0

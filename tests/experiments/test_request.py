@@ -175,7 +175,7 @@ def test_the_store_records_the_engine_that_trains(trained, tmp_path, device, eng
     compare(request(tmp_path, 2, "antgoal", engine=engine))
     with read_store(tmp_path) as store:
         assert (store.experiment.engine, store.experiment.device) == (recorded, device)
-    compare(request(tmp_path, 3, "antgoal", engine=engine))  # the same command goes on
+    compare(request(tmp_path, 3, "antgoal", engine=engine))  # the same command continues
     assert len(trained) == 2
 
 
@@ -192,14 +192,14 @@ def test_another_device_is_another_engine_for_mujoco(trained, tmp_path):
         (request(seeds=20), 3),  # no more than there are batches
         (request(seeds=100), 4),  # nor than there are cores
         (request(seeds=100, workers=2), 2),
-        (request(seeds=100, workers=6), 6),  # unless asked for
+        (request(seeds=100, workers=6), 6),  # unless requested
     ],
 )
 def test_a_cpu_has_a_process_for_every_core(workers, what, count):
     assert workers(what) == (count, "cpu", "procurl.experiments.engines.jax_trainer")
 
 
-def test_a_gpu_has_one_process_or_as_many_as_asked_for(workers, monkeypatch):
+def test_a_gpu_has_one_process_or_as_many_as_requested(workers, monkeypatch):
     monkeypatch.setattr(compare_module, "has_gpu", lambda: True)
     assert workers(request(seeds=20), 5)[:2] == (1, "gpu")
     assert workers(request(seeds=20, workers=3), 5)[:2] == (3, "gpu")

@@ -157,9 +157,9 @@ def test_the_same_generator_draws_the_same_actions():
 )
 def test_bad_observations_are_refused(obs, error, message):
     policy = make_policy(linear_params(gain=10.0), "any", **BOX)
-    for asked in (policy.act, policy.value):
+    for method in (policy.act, policy.value):
         with pytest.raises(error, match=message):
-            asked(obs)
+            method(obs)
 
 
 def changed(group, name, value):
@@ -199,7 +199,7 @@ def test_facts_that_json_cannot_hold_are_refused():
         make_policy(linear_params(), "any", **BOX, training={"run": object()})
 
 
-def test_a_policy_keeps_its_weights_when_the_caller_goes_on_training():
+def test_a_policy_keeps_its_weights_when_the_caller_keeps_training():
     params = jax.tree.map(np.float32, linear_params())
     policy = make_policy(params, "any", **BOX)
     before = policy.act([1.0, 2.0, 3.0])
@@ -291,7 +291,7 @@ def test_a_missing_half_is_named(tmp_path, half):
         load_policy(tmp_path / "mine")
 
 
-def test_whoever_names_a_folder_is_told_what_is_in_it(tmp_path):
+def test_a_folder_is_answered_with_the_policies_in_it(tmp_path):
     saved(tmp_path / "models", "seed-3")
     with pytest.raises(FileNotFoundError, match="models holds seed-3"):
         load_policy(tmp_path / "models")

@@ -18,7 +18,7 @@ OBSERVATION_SIZE = 5
 
 
 class Recording(NamedTuple):
-    """What T steps in b environments gave, whoever took them. Every number is exact in float32."""
+    """A rollout of T steps in b environments. Every number is exact in float32."""
 
     observations: np.ndarray  # [T, b, o]
     actions: np.ndarray  # [T, b, a] float, or [T, b] int

@@ -1,4 +1,4 @@
-"""Checkpoints: a run that was cut off goes on as if nothing had happened, or says why not."""
+"""Checkpoints: an interrupted run continues as if nothing had happened, or says why not."""
 
 from itertools import chain
 
@@ -35,7 +35,7 @@ def saved(runs):
 
 
 def resumed(checkpoint, strategy=VAL):
-    """Fresh runs that go on from a checkpoint."""
+    """Fresh runs that continue from a checkpoint."""
     runs = make_runs(strategy)
     restore(runs, *checkpoint)
     return runs

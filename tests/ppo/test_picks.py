@@ -96,7 +96,7 @@ def test_snapshots_show_evaluated_tasks_alone():
 
 
 def test_stochastic_evaluations_differ_from_deterministic_ones():
-    """An untrained student that acts at random wins now and then where the likeliest may not."""
+    """An untrained student that acts at random wins now and then; a deterministic one may not."""
     plan = EvaluationPlan(episodes=50, stochastic=True)
     evaluations = make_runs(VAL, evaluation=plan).evaluate(0)
     drawn = np.stack([evaluation.snapshot.returns for evaluation in evaluations])

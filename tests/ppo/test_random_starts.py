@@ -1,4 +1,4 @@
-"""Environments whose resets are random: chance is handed out everywhere, and values are means."""
+"""Environments with random resets: every program draws noise, and values are means over it."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,7 +80,7 @@ def test_training_starts_at_random(params):
 
 
 def test_episodes_start_at_random_whatever_the_width():
-    """Going on to the right from the start earns 0.25 a step and 1 at the end."""
+    """Moving right from the start earns 0.25 a step and 1 at the end."""
     env = replace(ENV, toll=0.25)
 
     def act(observations, keys):

@@ -1,4 +1,4 @@
-"""Batches of runs: the same again to the bit, different where they should be, never entangled."""
+"""Batches of runs: reproducible bit for bit, different by seed, and independent of each other."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ def test_a_seed_alone_plays_and_learns_as_within_a_batch(played):
 
 
 def test_the_place_in_a_batch_does_not_matter():
-    """Runs of one width are the same to the bit wherever they stand and whoever stands beside."""
+    """Runs of one width are the same bit for bit at any position and next to any other runs."""
     one = after(3, VAL, seeds=(0, 1, 2))
     other = after(3, VAL, seeds=(2, 9, 0))
     for here, there in ((0, 2), (2, 0)):

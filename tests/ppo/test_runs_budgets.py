@@ -23,7 +23,7 @@ def batch(budgets, seeds):
 
 
 def test_what_a_run_does_does_not_depend_on_which_others_are_due():
-    """The same run in another group, beside runs that are due more often."""
+    """The same run in another group, with runs that are due more often."""
     rare = batch([1.1] * WIDTH, tuple(range(WIDTH)))
     often = batch([1.1] + [1e9] * (WIDTH - 1), tuple(range(WIDTH)))
     spent = np.asarray(often.state.teaching.teacher_steps)

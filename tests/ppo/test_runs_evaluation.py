@@ -1,4 +1,4 @@
-"""What evaluations of a batch of runs play, stand for and keep."""
+"""What evaluations of a batch of runs play, measure and keep."""
 
 import numpy as np
 import pytest

@@ -47,17 +47,17 @@ def test_a_run_that_stopped_does_not_make_others_refresh():
     ("name", "asks"), [("procurl-val", False), ("plr", False), ("iid", False), ("spdl", True)]
 )
 def test_the_device_is_asked_only_if_the_host_cannot_tell(name, asks, monkeypatch):
-    asked = []
+    calls = []
     rule = programs.due
 
     def due(*args):
-        asked.append(args)
+        calls.append(args)
         return rule(*args)
 
     monkeypatch.setattr(programs, "due", due)
     settings = {"refresh_every": UPDATE} if asks else {}
     make_runs(make_strategy(name, **settings)).advance()
-    assert bool(asked) is asks
+    assert bool(calls) is asks
 
 
 def test_strategies_are_bound_to_the_pool():

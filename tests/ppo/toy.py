@@ -164,7 +164,7 @@ def set_policies(runs: Runs, *by_cell: Array) -> None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two trees of arrays are equal to the bit."""
+    """Whether two trees of arrays are equal bit for bit."""
     equal = jax.tree.map(
         lambda a, b: np.asarray(a).tobytes() == np.asarray(b).tobytes(), one, other
     )

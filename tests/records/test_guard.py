@@ -91,7 +91,7 @@ def test_a_new_store_takes_nothing_from_the_log_of_a_deleted_one(killed):
         assert list(store.rows()) == []
 
 
-def test_a_count_that_is_no_number_is_noticed(killed):
+def test_a_count_that_is_not_a_number_is_noticed(killed):
     with pytest.raises(ValueError, match=f"{COUNT} is not a number: 'x'"):
         everything(copy(killed, COUNT, b"x"))
 

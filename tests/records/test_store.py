@@ -178,7 +178,7 @@ def test_a_directory_is_extended_and_nothing_is_taken_back(tmp_path):
         assert store.plan.seeds == {"iid": 4, "easy": 8}
 
 
-def test_a_directory_of_before_evaluations_could_be_chosen_goes_on(tmp_path):
+def test_a_directory_from_before_evaluation_options_continues(tmp_path):
     old = asdict(replace(EXPERIMENT, pool_hash=POOL.fingerprint))
     for name in ("eval_every", "eval_episodes"):
         del old[name]
@@ -215,8 +215,8 @@ def test_another_pool_is_refused(tmp_path):
     filled(tmp_path)
     other = TaskPool([[0.5]])
     ours, theirs = POOL.fingerprint[:8], other.fingerprint[:8]
-    told = f"its training pool differs \\(hash {ours}, not {theirs}\\)"
-    with pytest.raises(ValueError, match=f"holds another experiment: {told}. Use"):
+    difference = f"its training pool differs \\(hash {ours}, not {theirs}\\)"
+    with pytest.raises(ValueError, match=f"holds another experiment: {difference}. Use"):
         open_experiment(tmp_path, EXPERIMENT, other)
 
 
@@ -226,14 +226,14 @@ def test_another_test_pool_is_refused(tmp_path):
         open_experiment(tmp_path, replace(EXPERIMENT, test_hash="abcdefab" * 8), POOL)
 
 
-def test_of_another_student_only_the_settings_that_differ_are_told(tmp_path):
+def test_of_another_student_only_the_settings_that_differ_are_reported(tmp_path):
     student = {"gamma": 0.99, "n_steps": 64}
     open_experiment(tmp_path, replace(EXPERIMENT, student=student), POOL).close()
     with pytest.raises(ValueError, match="student is {'gamma': 0.99}, not {'gamma': 0.9}. Use"):
         open_experiment(tmp_path, replace(EXPERIMENT, student=student | {"gamma": 0.9}), POOL)
 
 
-def test_of_another_environment_nothing_else_is_told(tmp_path):
+def test_of_another_environment_nothing_else_is_reported(tmp_path):
     filled(tmp_path)
     other = replace(EXPERIMENT, env="pointmass-d", steps=3, student={"gamma": 0.9})
     with pytest.raises(ValueError, match="env is 'corridor', not 'pointmass-d'. Use"):

@@ -126,16 +126,16 @@ def test_normalized_observations():
     assert env.obs_rms.count == pytest.approx(640 + 2 * 2, abs=0.01)
 
 
-def test_value_fn_stands_in_for_the_critic():
-    asked = []
+def test_value_fn_replaces_the_critic():
+    shapes = []
 
     def value_fn(observations):
-        asked.append(observations.shape)
+        shapes.append(observations.shape)
         return np.where(observations.argmax(axis=1) >= 4, 0.5, 1.0)
 
     model = PPO("MlpPolicy", guess_env(), **on_policy())
     tasks, callback = trained(model, 256, value_fn=value_fn)
-    assert asked == [(8, 8)] * 3
+    assert shapes == [(8, 8)] * 3
     assert share(tasks[64:], HARD) > 0.95
     assert callback.curriculum.success().tolist() == [1.0] * 4 + [0.5] * 4
 

@@ -96,7 +96,7 @@ def test_scoring_never_touches_an_off_policy_episode(algorithm):
     assert callback.curriculum.step == 200
 
 
-def test_the_student_sees_what_the_environment_is_in():
+def test_the_student_sees_the_current_episode():
     seen = []
 
     class Watch(Picks):
@@ -140,13 +140,13 @@ def test_a_queue_never_runs_dry(algorithm, settings):
     model.learn(600, callback=[CurriculumCallback(VAL, refresh_every=100), Check()])
 
 
-def test_a_name_stands_for_the_strategy_with_its_defaults():
+def test_a_name_gives_the_strategy_with_its_defaults():
     assert CurriculumCallback("procurl-val").settings.strategy == make_strategy("procurl-val")
     env = DummyVecEnv([walk_env] * 2)
     assert picked(env, "procurl-val") == picked(env, make_strategy("procurl-val"))
 
 
-def test_refreshes_come_after_updates_and_no_more_often_than_asked():
+def test_refreshes_come_after_updates_and_no_more_often_than_requested():
     model = ppo(DummyVecEnv([walk_env]))
     for callback, last in [
         (CurriculumCallback(VAL), 160 - 32),
@@ -164,7 +164,7 @@ def test_refreshes_come_after_updates_and_no_more_often_than_asked():
 def test_the_values_are_those_of_the_new_critic():
     callback = CurriculumCallback(VAL)
     model = ppo(DummyVecEnv([walk_env]))
-    asked = []
+    agree = []
 
     class After(Picks):
         def _on_rollout_start(self):
@@ -172,41 +172,41 @@ def test_the_values_are_those_of_the_new_critic():
             tensor = model.policy.obs_to_tensor(start)[0]
             if callback.teacher.refreshed_at:
                 now = model.policy.predict_values(tensor).detach().numpy().reshape(-1)
-                asked.append(np.allclose(callback.teacher.values.values, now, atol=1e-6))
+                agree.append(np.allclose(callback.teacher.values.values, now, atol=1e-6))
 
     model.learn(160, callback=[callback, After()])
-    assert asked == [True] * 4
+    assert agree == [True] * 4
 
 
-def test_values_are_asked_on_normalized_observations():
+def test_values_are_computed_on_normalized_observations():
     env = VecNormalize(DummyVecEnv([walk_env] * 2), norm_reward=True)
-    asked = []
+    calls = []
 
     def value_fn(observations):
-        asked.append((observations, env.normalize_obs(np.array([[0.0, 1.0, 0.0]]))))
+        calls.append((observations, env.normalize_obs(np.array([[0.0, 1.0, 0.0]]))))
         return np.zeros(len(observations))
 
     model = ppo(env)
     model.learn(192, callback=CurriculumCallback(VAL, value_fn=value_fn))
-    assert len(asked) == 2
-    for observations, first in asked:
+    assert len(calls) == 2
+    for observations, first in calls:
         assert np.allclose(observations[0], first[0])
-    assert not np.allclose(asked[0][0], asked[1][0])  # the statistics have moved on
+    assert not np.allclose(calls[0][0], calls[1][0])  # the statistics have moved on
 
 
-def test_a_strategy_is_told_once_at_a_step():
-    asked = []
+def test_a_strategy_receives_evidence_once_per_step():
+    calls = []
 
     def value_fn(observations):
-        asked.append(len(observations))
+        calls.append(len(observations))
         return np.zeros(len(observations))
 
     callback = CurriculumCallback(VAL, value_fn=value_fn)
     ppo(DummyVecEnv([walk_env])).learn(64, callback=callback)
-    before = len(asked)
+    before = len(calls)
     callback.refresh()
     callback.refresh()
-    assert len(asked) == before + 1
+    assert len(calls) == before + 1
     assert callback.teacher.refreshed_at == 64
 
 
@@ -242,15 +242,15 @@ def test_random_starts_are_averaged():
 
 
 def test_large_pools_are_refreshed_in_slices():
-    asked = []
+    calls = []
 
     def value_fn(observations):
-        asked.append(observations[:, 1].astype(int).tolist())
-        return observations[:, 1] / 10 + 0.01 * len(asked)
+        calls.append(observations[:, 1].astype(int).tolist())
+        return observations[:, 1] / 10 + 0.01 * len(calls)
 
     callback = CurriculumCallback(VAL, value_fn=value_fn, tasks_per_refresh=4)
     ppo(DummyVecEnv([walk_env])).learn(32 * 5, callback=callback)
-    assert asked == [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4], [5, 6], [1, 2, 3, 4]]
+    assert calls == [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4], [5, 6], [1, 2, 3, 4]]
     expected = [0.14, 0.24, 0.34, 0.44, 0.53, 0.63]
     assert np.allclose(callback.teacher.values.values, expected, atol=1e-6)
 
@@ -262,34 +262,34 @@ def test_outcomes_reach_the_strategy():
     class Counted(Picks):
         def _on_rollout_start(self):
             state = callback.curriculum.state_dict()["state"]
-            told = state["success.wins"] + state["success.losses"]
-            counts.append((told.tolist(), np.bincount(self.tasks, minlength=6).tolist()))
+            counted = state["success.wins"] + state["success.losses"]
+            counts.append((counted.tolist(), np.bincount(self.tasks, minlength=6).tolist()))
 
     ppo(DummyVecEnv([walk_env] * 2)).learn(256, callback=[callback, Counted()])
     assert len(counts) == 4
-    for told, played in counts:
-        assert told == pytest.approx(played)
+    for counted, played in counts:
+        assert counted == pytest.approx(played)
 
 
-def test_scores_and_outcomes_reach_a_strategy_that_goes_by_both():
-    told = []
+def test_scores_and_outcomes_reach_a_strategy_that_uses_both():
+    received = []
 
     @dataclass(frozen=True)
     class Both(PLR):
         needs: ClassVar[tuple[str, ...]] = ("score", "played", "wins", "losses")
 
         def update(self, state, evidence):
-            told.append((evidence.wins + evidence.losses, evidence.played))
+            received.append((evidence.wins + evidence.losses, evidence.played))
             return super().update(state, evidence)
 
     ppo(DummyVecEnv([walk_env] * 2)).learn(256, callback=CurriculumCallback(Both()))
-    assert len(told) == 3
-    for ended, played in told:
+    assert len(received) == 3
+    for ended, played in received:
         assert ended.tolist() == pytest.approx(played.tolist())
         assert ended.sum() > 0
 
 
-def test_a_budget_is_kept_to():
+def test_a_budget_is_kept():
     """Rollouts come after `refresh_every` steps, and again once training has paid for all."""
     strategy = make_strategy("procurl-env-2", refresh_every=32, c_rollouts=4)
     callback, spent = CurriculumCallback(strategy, eval_env=walk_env), []
@@ -306,7 +306,7 @@ def test_a_budget_is_kept_to():
     assert 600 < spent[-1] <= 640 + 6 * 4 * LIMIT
 
 
-def test_learning_anew_begins_new_episodes():
+def test_learning_again_begins_new_episodes():
     env = DummyVecEnv([lambda: walk_env(noise=1.0)] * 2)
     model, tasks = ppo(env), []
     for _ in range(2):

@@ -87,7 +87,7 @@ def test_some_tasks_of_a_pool(right):
     assert found.steps == 5 + 2
 
 
-def test_success_is_unknown_where_nobody_tells():
+def test_success_is_unknown_if_not_reported():
     class Silent(Guess):
         def step(self, action):
             *rest, _ = super().step(action)

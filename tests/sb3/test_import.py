@@ -1,4 +1,4 @@
-"""`procurl.sb3` needs Stable-Baselines3 and nothing beside it."""
+"""`procurl.sb3` needs Stable-Baselines3 and nothing else."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 
-def test_nothing_but_stable_baselines3_is_needed():
+def test_only_stable_baselines3_is_needed():
     code = "import sys, procurl.sb3; print(*{name.partition('.')[0] for name in sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"jax", "flax", "sbx", "sb3_contrib", "minigrid", "mujoco"} & set(

@@ -1,4 +1,4 @@
-"""Mistakes that users make, and what they are told."""
+"""Mistakes that users make, and the errors that they get."""
 
 import gymnasium
 import numpy as np
@@ -132,7 +132,7 @@ def test_an_eval_env_that_does_not_fit():
         learn(walk_env(), ENV, eval_env="Walk")
 
 
-def test_success_rates_that_the_environment_does_not_tell():
+def test_success_rates_that_the_environment_does_not_report():
     class Silent(Walk):
         def step(self, action):
             *rest, _ = super().step(action)
@@ -153,8 +153,8 @@ def test_returns_that_are_not_finite(reward):
             seen, _, *rest = super().step(action)
             return seen, reward if self.length == 3 else 0.0, *rest
 
-    told = f"eval_env: the return of task 2 is not finite, got {reward}: make sure"
-    with pytest.raises(ValueError, match=told):
+    message = f"eval_env: the return of task 2 is not finite, got {reward}: make sure"
+    with pytest.raises(ValueError, match=message):
         learn(walk_env(), ENV, eval_env=Broken)
 
 
@@ -205,7 +205,7 @@ def test_settings_out_of_range(settings, message):
         CurriculumCallback(VAL, **settings)
 
 
-def test_things_of_another_kind():
+def test_arguments_of_the_wrong_type():
     with pytest.raises(TypeError, match=r"strategy must be a Strategy, .* or a name .*, got 3"):
         CurriculumCallback(3)
     with pytest.raises(ValueError, match="strategy 'procurl-vall' is not known. Did you mean"):
@@ -214,7 +214,7 @@ def test_things_of_another_kind():
         CurriculumCallback(VAL, value_fn=3)
 
 
-def test_too_early_a_look():
+def test_reading_the_curriculum_too_early():
     with pytest.raises(RuntimeError, match="there is no curriculum yet"):
         _ = CurriculumCallback(VAL).curriculum
 

@@ -51,16 +51,16 @@ def test_export_reads_what_was_recorded(tmp_path, capsys):
     main(["export", str(tmp_path / "walk")])
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.startswith("env,strategy,setting,engine,seed,step,performance")
-    told = [tuple(row.split(",")[:6]) for row in rows]
+    exported = [tuple(row.split(",")[:6]) for row in rows]
     runs = [("procurl-val", "0"), ("procurl-val", "1"), ("iid", "0")]
-    assert told == [
+    assert exported == [
         ("walk", strategy, "", "sb3", seed, step)
         for strategy, seed in runs
         for step in ("100", "200", "300")
     ]
 
 
-def test_an_evaluation_tells_what_was_picked_and_how_likely_tasks_are(tmp_path):
+def test_an_evaluation_records_picks_and_probabilities(tmp_path):
     recorder = train(tmp_path, "procurl-val", 2)
     with read_store(tmp_path) as store:
         results = store.results()
@@ -77,7 +77,7 @@ def test_an_evaluation_tells_what_was_picked_and_how_likely_tasks_are(tmp_path):
     assert [m.train_steps for m in detail] == [128, 224, 320]
 
 
-def test_a_run_that_goes_on_is_recorded_once(tmp_path):
+def test_a_run_that_continues_is_recorded_once(tmp_path):
     model = PPO("MlpPolicy", walk_env(), n_steps=32, batch_size=32, seed=0, device="cpu")
     curriculum = CurriculumCallback(make_strategy("procurl-val"))
     out = tmp_path / "walk"
@@ -105,7 +105,7 @@ def runs_of(out):
     return [(r.label, r.seed, [m.step for m in results.evaluations[r]]) for r in results.runs]
 
 
-def test_a_finished_run_is_replaced_only_where_that_is_asked_for(tmp_path):
+def test_a_finished_run_is_replaced_only_on_request(tmp_path):
     train(tmp_path, "iid", 3)
     refused = (
         f"out: {tmp_path} holds a finished run of 'iid' with seed 3, which this one would replace: "
@@ -119,7 +119,7 @@ def test_a_finished_run_is_replaced_only_where_that_is_asked_for(tmp_path):
     assert runs_of(tmp_path) == [("iid", 3, [160, 320]), ("iid", 4, [100, 200, 300])]
 
 
-def test_an_unfinished_run_may_begin_anew(tmp_path):
+def test_an_unfinished_run_may_start_again(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path, "iid", 0, more=[Dies(at=250)])
     assert runs_of(tmp_path) == [("iid", 0, [100, 200])]
@@ -135,7 +135,7 @@ def test_models_without_a_seed_are_runs_of_their_own(tmp_path):
     assert runs_of(tmp_path) == [*iid, ("procurl-val", 0, steps)]
 
 
-def test_a_run_without_a_seed_goes_on_as_the_same_run(tmp_path):
+def test_a_run_without_a_seed_continues_as_the_same_run(tmp_path):
     out = tmp_path / "walk"
     train(out, "iid", None)
     with pytest.raises(KeyboardInterrupt):
@@ -168,7 +168,7 @@ def test_another_experiment_in_the_same_folder_is_refused(tmp_path):
         train(tmp_path, "iid", 1, steps=96)
 
 
-def test_misuse(tmp_path):
+def test_misuse_is_refused(tmp_path):
     with pytest.raises(TypeError, match="curriculum must be a CurriculumCallback, got str"):
         PoolRecorder("iid", tmp_path, eval_env=Walk)
     env = DummyVecEnv([walk_env])

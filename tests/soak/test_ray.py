@@ -39,7 +39,7 @@ def test_a_lost_node_loses_nothing_and_results_equal_those_of_this_machine(clust
     assert detailed(out) == detailed(local)
 
 
-def test_a_sweep_may_go_on_elsewhere(cluster, tmp_path):
+def test_a_sweep_may_continue_elsewhere(cluster, tmp_path):
     """Begun here and killed, ended on the cluster: the files are the same."""
     local = finished(tmp_path / "local")
     out = tmp_path / "both"

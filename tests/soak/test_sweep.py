@@ -23,7 +23,7 @@ def whole(tmp_path_factory):
 
 
 def test_killed_thirty_times_equals_never_killed(whole, tmp_path):
-    """All processes at once, at any moment; a sweep that ends in between is begun anew."""
+    """All processes at once, at any moment; a sweep that ends in between is started again."""
     rng = random.Random(30)
     expected, details = exported(whole), detailed(whole)
     kills, rounds = 0, 0
@@ -63,7 +63,7 @@ def of_the_driver(sweep, how):
         (signal.SIGHUP, of_the_driver),
     ],
 )
-def test_a_sweep_that_is_stopped_keeps_a_last_checkpoint_and_goes_on(whole, tmp_path, how, stop):
+def test_a_sweep_that_is_stopped_keeps_a_last_checkpoint_and_continues(whole, tmp_path, how, stop):
     """Ctrl-C reaches all processes, `kill` only one, and a machine that shuts down again all."""
     out = tmp_path / "out"
     sweep = Sweep(out)
@@ -109,7 +109,7 @@ def _processes(which, *columns):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_training_process_is_told_and_resumed(whole, tmp_path, how):
+def test_a_killed_training_process_is_reported_and_resumed(whole, tmp_path, how):
     out = tmp_path / "out"
     sweep = Sweep(out)
     assert sweep.wait_for_percent(10), sweep.said
@@ -146,7 +146,9 @@ mount -o remount,ro {folder}
 
 
 @pytest.mark.parametrize("size", ["24k", "120k", "500k"])
-def test_a_full_and_a_read_only_disk_are_told_and_the_sweep_goes_on_later(whole, tmp_path, size):
+def test_a_full_and_a_read_only_disk_are_reported_and_the_sweep_continues_later(
+    whole, tmp_path, size
+):
     """Full when the store is made, when it grows, or when checkpoints are kept."""
     sweep = f"{PROCURL} {' '.join(SWEEP)} --steps {STEPS}"
     script = ON_A_SMALL_DISK.format(size=size, folder=tmp_path, sweep=sweep, procurl=PROCURL)

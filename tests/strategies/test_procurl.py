@@ -117,7 +117,7 @@ def test_argmax_takes_the_weights_of_the_potential():
     assert p == pytest.approx([0, 0, 1], abs=0)
 
 
-def test_parts_can_be_combined_anew():
+def test_parts_can_be_combined_freely():
     """The hardest task alone: a potential and a sampler that no named strategy combines."""
 
     @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def test_is_uniform_before_the_first_evidence(name):
     assert strategy.probabilities(strategy.init(5)) == pytest.approx([0.2] * 5)
 
 
-def test_space_alt_goes_by_the_rise_of_the_value():
+def test_space_alt_follows_the_rise_of_the_value():
     """β = 10. First rise is from 0: V = 0.2, 0.5. Then V = 0.4, 0.5 rises by 0.2 and 0."""
     strategy = SPaCEAlt(beta=10.0)
     state = after(strategy, values=[0.2, 0.5])

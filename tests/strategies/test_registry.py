@@ -126,7 +126,7 @@ class LeastPlayed(Strategy):
         return weights / weights.sum()
 
 
-def test_a_strategy_of_ones_own_works_like_the_others(empty_slot, tmp_path):
+def test_a_custom_strategy_works_like_the_others(empty_slot, tmp_path):
     register_strategy("least-played", LeastPlayed)
     assert "least-played" in strategy_names()
     curriculum = Curriculum(make_strategy("least-played", power=2.0), TaskPool.from_seeds(2))
@@ -137,7 +137,7 @@ def test_a_strategy_of_ones_own_works_like_the_others(empty_slot, tmp_path):
     assert again.load(tmp_path / "state").probabilities() == pytest.approx([0.2, 0.8])
 
 
-def test_registering_refuses_a_taken_name_and_what_is_no_strategy(empty_slot):
+def test_registering_refuses_a_taken_name_and_other_objects(empty_slot):
     with pytest.raises(ValueError, match="'iid' is registered already"):
         register_strategy("iid", LeastPlayed)
     with pytest.raises(TypeError, match="must be a dataclass derived from procurl.Strategy"):

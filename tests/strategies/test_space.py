@@ -22,7 +22,7 @@ def test_the_set_grows_only_while_its_mean_value_stands_still():
     state = advance(strategy, strategy.init(4), [0.1, 0.2, 0.5, 0.3])
     assert state.mean == pytest.approx(0.1)
     assert strategy.probabilities(state) == pytest.approx([0, 0, 1, 0])
-    # The set is task 2: mean 0.6 against 0.1 is no standstill. Rises 0.1, 0.3, 0.1, 0: task 1.
+    # The set is task 2: mean 0.6 against 0.1 is a change. Rises 0.1, 0.3, 0.1, 0: task 1.
     state = advance(strategy, state, [0.2, 0.5, 0.6, 0.3])
     assert strategy.probabilities(state) == pytest.approx([0, 1, 0, 0])
     # The set is task 1: |0.55 − 0.6| = 0.05 < 0.1·0.6, so m = 2. Rises 0.4, 0.05, 0, 0.1.

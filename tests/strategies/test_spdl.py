@@ -55,7 +55,7 @@ def test_below_the_threshold_within_reach_it_takes_the_widest_that_meets_it():
     assert full[0] == pytest.approx(0.805173, abs=1e-6)
 
 
-def test_performance_equal_to_the_threshold_is_no_special_case():
+def test_performance_equal_to_the_threshold_is_not_a_special_case():
     q = np.array([0.5, 0.3, 0.2])
     values = np.array([0.2, 0.5, 0.9])
     p = step_from(q, values, float(q @ values), 0.2)

@@ -28,7 +28,7 @@ def test_contexts_have_names_rows_and_no_way_to_change_them():
     "tasks",
     [[{"a": 1}, {"a": 2}], ["maze", "cave"], [("a", 1), ("b", 2)], [[1], [1, 2]], [3, 5]],
 )
-def test_anything_that_is_no_matrix_of_numbers_is_opaque(tasks):
+def test_anything_that_is_not_a_matrix_of_numbers_is_opaque(tasks):
     pool = TaskPool(tasks)
     assert pool.contexts is None
     assert [pool[i] for i in range(len(pool))] == tasks
@@ -120,7 +120,7 @@ def test_bad_tasks_are_named(make, message):
         make()
 
 
-def test_what_is_no_sequence_is_refused():
+def test_what_is_not_a_sequence_is_refused():
     with pytest.raises(TypeError, match="tasks must be contexts"):
         TaskPool("maze")
     with pytest.raises(TypeError, match="got int"):
@@ -281,7 +281,7 @@ def test_a_full_disk_leaves_the_old_pool_file(tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"pool.csv": before}
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path):
+def test_a_file_that_is_not_text_is_refused(tmp_path):
     path = tmp_path / "pool.csv"
     path.write_bytes(b"\xff\xfe\x00x")
     with pytest.raises(ValueError, match="not UTF-8"):

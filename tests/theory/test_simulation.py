@@ -76,7 +76,7 @@ def test_every_registered_strategy_can_teach(name, learner):
     assert ((trained.success > p) <= (trained.played > 0)).all()
 
 
-def test_a_seed_gives_the_same_training_alone_and_beside_others():
+def test_a_seed_gives_the_same_training_alone_and_with_others():
     def train(seeds):
         strategy = make_strategy("procurl-val")
         return simulate(REINFORCE, strategy, [0.1, 0.5, 0.6], seeds=seeds, episodes=100)
@@ -183,9 +183,9 @@ def test_hard_never_finishes_where_tasks_are_capped():
 def test_procurl_needs_to_know_where_success_is_capped():
     # A capped task, once learned, keeps p·(1 − p) = 0.3·0.7 = 0.21 and looks worth playing for
     # ever, while with p* = 0.3 its potential is 0.
-    told = steps(ABSTRACT, "procurl-argmax", HALF_CAPPED, HALF_CAPPED.tight, 1000)
+    needed = steps(ABSTRACT, "procurl-argmax", HALF_CAPPED, HALF_CAPPED.tight, 1000)
     untold = steps(ABSTRACT, "procurl-argmax", CAPS_UNKNOWN, CAPS_UNKNOWN.tight, 1000)
-    assert np.mean(told < 1000) >= 0.9
+    assert np.mean(needed < 1000) >= 0.9
     assert (untold == 1000).all()
 
 
@@ -213,6 +213,6 @@ def test_bad_arguments_are_refused(arguments, message):
         simulate(**(given | arguments))
 
 
-def test_a_number_of_seeds_is_no_list_of_them():
+def test_a_number_of_seeds_is_not_a_list_of_seeds():
     with pytest.raises(TypeError, match=r"seeds must be one integer per learner, .* got 3"):
         simulate(ABSTRACT, IID(), [0.5], seeds=3, episodes=10)

@@ -22,7 +22,7 @@ from procurl.strategies import make_strategy, strategy_names
 
 INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-PRINTING = ("export", "envs", "strategies")  # commands that do nothing but print
+PRINTING = ("export", "envs", "strategies")  # commands that only print
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

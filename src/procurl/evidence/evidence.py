@@ -20,4 +20,4 @@ class Evidence(NamedTuple):
     score: Array | None = None  # [n] score of the task's latest training episode (PLR)
     played: Array | None = None  # [n] training episodes that ended on the task
     rollout_top: Array | None = None  # [n] mean of the best teacher rollouts (TopRollouts)
-    noise: Array | None = None  # [n] uniform in [-1, 1]; drawn by whoever owns the randomness
+    noise: Array | None = None  # [n] uniform in [-1, 1]; drawn by the curriculum or the engine

@@ -113,7 +113,7 @@ class ExecutionOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """What is written besides results and the report.
+    """What is written in addition to results and the report.
 
     Args:
         keep_models: whether to save the last and the best weights of every run.
@@ -140,7 +140,7 @@ class ComparisonRequest:
         training: how runs are trained.
         evaluation: how they are evaluated.
         execution: where they are trained.
-        output: what is written besides results and the report.
+        output: what is written in addition to results and the report.
     """
 
     env: str

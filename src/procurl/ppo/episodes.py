@@ -12,7 +12,7 @@ from procurl.internals.arrays import Array
 
 Tree = TypeVar("Tree")
 
-BEFORE = 2**32 - 1  # the step number that stands for the start of an episode
+BEFORE = 2**32 - 1  # the step number of the start of an episode
 
 
 class Episodes(NamedTuple):

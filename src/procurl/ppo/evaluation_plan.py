@@ -22,7 +22,7 @@ class EvaluationPlan:
         stochastic: whether to sample actions instead of acting deterministically.
         whole_at: steps at which evaluations play all tasks regardless of `tasks`.
         snapshot_tasks: ids of the tasks that snapshots show, of `tasks`; None shows all of them.
-        test_pool: tasks to evaluate on besides, if any.
+        test_pool: further tasks to evaluate on, if any.
     """
 
     every: int = 25_000

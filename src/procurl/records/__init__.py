@@ -1,6 +1,6 @@
-"""Records of runs: what every engine hands to the store, and what export and reports read.
+"""Records of runs: what every engine passes to the store, and what export and reports read.
 
 `evaluation` is the record and the table of its scalars; `experiment` says what was trained and
-`results` holds what came of it. `store` keeps both in one SQLite file (`tables`, `packing`),
+`results` holds what it produced. `store` keeps both in one SQLite file (`tables`, `packing`),
 `export` writes it as CSV, and `machine` describes where runs were trained.
 """

@@ -40,7 +40,7 @@ class Snapshot(NamedTuple):
 class Evaluation(NamedTuple):
     """One evaluation of one run."""
 
-    # The training steps that it stands for: a multiple of the interval, or the last step.
+    # The nominal training steps: a multiple of the interval, or the last step.
     step: Annotated[int, Scalar(export=True)]
     # Mean return over the pool.
     performance: Annotated[float, Scalar(log="eval/mean_reward", export=True)]

@@ -108,7 +108,7 @@ def connect_to_write(path: Path) -> Connection:
 def connect_to_read(path: Path) -> Connection:
     """Connect to an existing file for reading; its directory may be read-only.
 
-    SQLite's readers share state through files beside the store. A reader that may write them also
+    SQLite's readers share state through files next to the store. A reader that may write them also
     removes them afterwards, so that mode is tried first.
     """
     forms = ["mode=rw", "mode=ro"]

@@ -121,7 +121,7 @@ class PoolRecorder(BaseCallback):
             ) from error
 
     def _start_run(self, teacher: ModelTeacher) -> None:
-        """Choose the seed of a new run; raises if it would replace a finished one unasked."""
+        """Choose the seed of a new run; raises if it would silently replace a finished one."""
         self.evaluations = []
         finished = _finished_runs(self.out)
         if self.model.seed is None and self.curriculum.settings.seed is None:

@@ -1,4 +1,4 @@
-"""Every strategy of the paper, the parts they are made of, and the registry of their names.
+"""Every strategy of the paper, the parts they combine, and the registry of their names.
 
 `strategy` is the interface and `refreshing` the rule that tells engines when to refresh one.
 `success_strategy` wires an estimate of success, a potential (`potentials`) and a sampler

@@ -39,7 +39,7 @@ class Potential(ABC):
         """
 
     def rollout_plan(self, plan: RolloutPlan | None) -> RolloutPlan | None:
-        """The plan of the success estimate, with what this potential needs besides."""
+        """The rollout plan of the success estimate, with what this potential needs in addition."""
         return plan
 
     def check(self, success: Success) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from procurl.internals.arrays import Array, namespace, while_loop
 
 MAX_TILT = 1e10  # separates values that differ by a billionth of their range
-MAX_SPREAD = 60.0  # of log p: no task falls below e^-60 of the likeliest, so every task can return
+MAX_SPREAD = 60.0  # of log p: every task keeps e^-60 of the largest probability, so it can return
 MAX_ITERATIONS = 80
 
 

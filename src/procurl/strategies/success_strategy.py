@@ -29,7 +29,7 @@ class SuccessStrategy(Strategy):
     """P(s) = sampler(potential(PoS(s))): an estimate, a potential and a sampler, wired together.
 
     Subclass it as a frozen dataclass whose fields are the settings: `success` in any case, and
-    those that `potential` and `sampler` are made of. With a field `epsilon`, the paper's robustness
+    those of its `potential` and `sampler`. With a field `epsilon`, the paper's robustness
     ablation adds noise from U(−ε, ε) to the estimate of every task, after normalization and before
     clipping. The draws come with the evidence (`Evidence.noise`).
 

@@ -48,7 +48,7 @@ def is_action_range(warning):
 
 @pytest.mark.parametrize("gym_id", IDS)
 @pytest.mark.parametrize("check", [check_env, sb3_check_env], ids=["gymnasium", "sb3"])
-def test_the_checkers_recommend_nothing_but_another_action_range(gym_id, check):
+def test_the_checkers_recommend_only_another_action_range(gym_id, check):
     skip_unless_drawn(gym_id)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -137,7 +137,7 @@ def test_the_features_of_a_pool_are_in_info_for_its_tasks_only():
     assert "age" not in env.reset(options={"context": [0.0, 1.0, 1.0]})[1]
 
 
-def test_karel_tells_the_features_of_its_tasks():
+def test_karel_reports_the_features_of_its_tasks():
     env = gymnasium.make(DISCRETE).unwrapped
     _, info = env.reset(options={"task": 5})
     assert info == {"task": 5} | {name: col[5] for name, col in env.pool.features.items()}
@@ -167,7 +167,7 @@ def test_actions_beyond_the_box_are_clipped(env):
         (np.array([np.inf, 0.0]), "must be finite"),
     ],
 )
-def test_a_bad_continuous_action_is_refused_and_the_episode_goes_on(env, action, message):
+def test_a_bad_continuous_action_is_refused_and_the_episode_continues(env, action, message):
     env.reset(seed=0)
     with pytest.raises(ValueError, match=f"action {message}"):
         env.step(action)

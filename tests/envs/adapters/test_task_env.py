@@ -102,7 +102,7 @@ def test_the_user_can_pick_a_task_and_the_queue_stays():
     assert env.reset()[1]["task"] == 2
 
 
-def test_contexts_are_handed_over_as_rows():
+def test_contexts_are_passed_as_rows():
     env = TaskEnv(Countdown(), LENGTHS)
     env.reset(seed=5, options={"task": 2, "extra": "kept"})
     seed, options = env.unwrapped.resets[-1]
@@ -113,7 +113,7 @@ def test_contexts_are_handed_over_as_rows():
     assert LENGTHS.contexts[2].tolist() == [3.0]
 
 
-def test_opaque_tasks_are_handed_over_as_they_are():
+def test_opaque_tasks_are_passed_as_they_are():
     tasks = [{"steps": 2}, {"steps": 1}]
     env = TaskEnv(Countdown(), TaskPool(tasks))
     observation, _ = env.reset(options={"task": 1})
@@ -121,7 +121,7 @@ def test_opaque_tasks_are_handed_over_as_they_are():
     assert observation[0] == 1.0
 
 
-def test_seeds_are_handed_over_as_seeds():
+def test_seeds_are_passed_as_seeds():
     env = TaskEnv(Countdown(), TaskPool.from_seeds([10, 20, 30]))
     env.reset(options={"task": 1})
     assert env.unwrapped.resets[-1] == (20, None)
@@ -166,7 +166,7 @@ def test_what_was_played_is_collected_once():
     assert [len(column) for column in env.collect()] == [0, 0, 0, 0]
 
 
-def test_an_episode_that_is_cut_short_is_not_recorded_and_the_running_one_goes_on():
+def test_an_episode_that_is_cut_short_is_not_recorded_and_the_running_one_continues():
     env = TaskEnv(Countdown(), LENGTHS)
     env.reset(options={"task": 3})
     env.step(1)
@@ -203,7 +203,7 @@ def test_success_may_be_any_truth_value(success):
 
 
 @pytest.mark.parametrize("success", ["yes", None, 0.5, np.array([True, False]), {}])
-def test_success_that_is_no_truth_value_is_refused(success):
+def test_success_that_is_not_a_truth_value_is_refused(success):
     env = TaskEnv(Says(Countdown(), success), LENGTHS)
     env.reset(options={"task": 0})
     with pytest.raises(ValueError, match=r"info\['is_success'\] must be True .* on task 0"):
@@ -318,17 +318,17 @@ def test_our_own_environments_take_a_task_by_id_to_the_same_effect(name):
     pool = make_pool(name, size=20)
     by_id, by_task = TaskEnv(GymEnv(name, pool), pool), TaskEnv(GymEnv(name), pool)
     for task in (0, 7, 19):
-        (seen, info), (other, told) = (
+        (seen, info), (other, other_info) = (
             env.reset(seed=task, options={"task": task}) for env in (by_id, by_task)
         )
         assert np.array_equal(seen, other)
-        assert info["task"] == told["task"] == task
+        assert info["task"] == other_info["task"] == task
         action = by_id.action_space.sample()
         for one, two in zip(by_id.step(action)[:4], by_task.step(action)[:4], strict=True):
             assert np.array_equal(one, two)
 
 
-def test_an_episode_goes_on_from_a_saved_state():
+def test_an_episode_continues_from_a_saved_state():
     from procurl.envs import make_pool
 
     pool = make_pool("pointmass-s", size=6)

@@ -51,7 +51,7 @@ def test_an_episode_is_gymnasiums_ant_bit_for_bit_given_its_settings_of_the_solv
     assert contacts > 0
 
 
-def test_the_solvers_settings_are_no_other_physics():
+def test_the_solvers_settings_do_not_change_the_physics():
     theirs = gymnasiums_ant()
     theirs.reset(seed=0)
     rng = np.random.default_rng(0)

@@ -28,7 +28,7 @@ def forms():
 
 
 def as_mjx(state, warm_start):
-    """A state of the host form for MJX; the solver's start is no part of what is compared."""
+    """A state of the host form for MJX; the solver's start is not compared."""
     physics, goals = (jnp.asarray(part, dtype=jnp.float32) for part in (state.physics, state.goals))
     return MjxAntState(
         physics[:, AT], physics[:, SPEED], warm_start, goals, jnp.asarray(state.steps)

@@ -128,7 +128,7 @@ def test_nothing_moves_after_the_first_contact_of_an_action(forms):
     [
         ((0.0, 0.0, 0.05), (0.0, 0.0, 1.0), 0.05 - NET_HALF_HEIGHT),  # above
         ((0.0, 0.03, -0.05), (0.0, 0.0, -1.0), 0.05 - NET_HALF_HEIGHT),  # below
-        ((0.1, 0.0, 0.005), (1.0, 0.0, 0.0), 0.1 - NET_RADIUS),  # beside
+        ((0.1, 0.0, 0.005), (1.0, 0.0, 0.0), 0.1 - NET_RADIUS),  # at the side
         ((0.0, -0.09, 0.05), (0.0, -0.6, 0.8), 0.05),  # over the edge: a triangle of 3, 4 and 5
         ((0.01, 0.0, 0.008), (0.0, 0.0, 1.0), -0.002),  # inside, nearest to the top
         ((0.0, 0.059, 0.0), (0.0, 1.0, 0.0), -0.001),  # inside, nearest to the side

@@ -98,7 +98,7 @@ def test_a_malformed_file_gives_one_error_with_its_place(tmp_path, text, message
     assert "\n" not in str(raised.value)
 
 
-def test_bytes_that_are_no_text_and_a_missing_file(tmp_path):
+def test_bytes_that_are_not_text_and_a_missing_file(tmp_path):
     (tmp_path / "bad.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="not UTF-8 text"):
         read_karel_pool(tmp_path / "bad.csv")

@@ -1,4 +1,4 @@
-"""Pictures without a screen, and what is said where there is no way to make them."""
+"""Pictures without a screen, and the error if they cannot be made."""
 
 import subprocess
 import sys

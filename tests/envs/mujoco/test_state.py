@@ -54,7 +54,7 @@ def test_the_same_seed_gives_the_same_episodes(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_copy_steps_on_its_own(name):
+def test_a_copy_steps_independently(name):
     env = HOSTS[name](threads=2)
     states = env.initial(make_pool(name).contexts[:3])
     actions = np.zeros((3, len(env.action_low)))
@@ -88,7 +88,7 @@ def test_a_vector_equals_task_environments_with_the_same_seeds(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_saved_episode_goes_on_bit_for_bit(name, tmp_path):
+def test_a_saved_episode_continues_bit_for_bit(name, tmp_path):
     env, other = GymEnv(name), GymEnv(name)
     env.reset(seed=2)
     actions = actions_for(env, 20)
@@ -102,7 +102,7 @@ def test_a_saved_episode_goes_on_bit_for_bit(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*NAMES, "pointmass-s"])
-def test_saved_vectors_go_on_bit_for_bit_with_their_queues_and_random_numbers(name, tmp_path):
+def test_saved_vectors_continue_bit_for_bit_with_their_queues_and_random_numbers(name, tmp_path):
     env, other = GymVectorEnv(name, N), GymVectorEnv(name, N)
     env.push_tasks([[1, 2, 3]] * N)
     env.reset(seed=2)
@@ -115,7 +115,7 @@ def test_saved_vectors_go_on_bit_for_bit_with_their_queues_and_random_numbers(na
         assert data_equivalence(env.step(action), other.step(action), exact=True)
 
 
-def test_what_was_saved_is_not_changed_by_going_on():
+def test_a_saved_state_is_not_changed_by_further_steps():
     env = GymVectorEnv("antgoal", 2)
     env.reset(seed=0)
     saved = env.state_dict()
@@ -148,7 +148,7 @@ def test_there_is_nothing_to_save_before_the_first_reset():
         gymnasium.make("procurl/BallCatching-v0").unwrapped.state_dict()
 
 
-def test_threads_do_every_row_once_and_hand_on_errors():
+def test_threads_process_every_row_once_and_raise_errors():
     done = []
     for count in (1, 2, 5):
         Threads(count).share(7, lambda thread, rows: done.extend(rows))
@@ -166,7 +166,7 @@ def test_the_number_of_threads_is_checked():
         thread_count(0)
 
 
-def test_where_no_threads_are_asked_for_the_environment_says_how_many(monkeypatch):
+def test_without_an_argument_the_environment_variable_sets_the_threads(monkeypatch):
     monkeypatch.setenv(THREADS_VARIABLE, "3")
     assert thread_count(None) == 3
     assert thread_count(2) == 2
@@ -177,9 +177,9 @@ def test_where_no_threads_are_asked_for_the_environment_says_how_many(monkeypatc
     assert thread_count(None) == by_cores
 
 
-@pytest.mark.parametrize("told", ["0", "00", "-1", "2.5", "many"])
-def test_threads_of_the_environment_that_are_no_number_are_refused(told, monkeypatch):
-    monkeypatch.setenv(THREADS_VARIABLE, told)
-    sentence = f"{THREADS_VARIABLE} must be an integer of at least 1, got '{told}'"
+@pytest.mark.parametrize("value", ["0", "00", "-1", "2.5", "many"])
+def test_threads_of_the_environment_that_are_not_a_number_are_refused(value, monkeypatch):
+    monkeypatch.setenv(THREADS_VARIABLE, value)
+    sentence = f"{THREADS_VARIABLE} must be an integer of at least 1, got '{value}'"
     with pytest.raises(ValueError, match=sentence):
         thread_count(None)

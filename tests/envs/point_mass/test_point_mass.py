@@ -121,7 +121,7 @@ def test_the_goal_ends_where_its_rim_is(angle):
     assert (outside.reward[0], outside.done[0], outside.success[0]) == (0.0, False, False)
 
 
-def test_flying_over_the_goal_within_an_action_is_no_success():
+def test_flying_over_the_goal_within_an_action_is_not_success():
     transition = after(state_of(0.0, -2.6, vy=-10.0))
     assert place(transition)[1] == pytest.approx(-3.6, abs=1e-5)
     assert not transition.done[0]

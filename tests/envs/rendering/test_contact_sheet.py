@@ -1,4 +1,4 @@
-"""Contact sheets: where pictures and captions come to lie."""
+"""Contact sheets: where pictures and captions are placed."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def plain(height, width, shade):
     return np.full((height, width, 3), shade, dtype=np.uint8)
 
 
-def test_pictures_lie_row_by_row():
+def test_pictures_are_placed_row_by_row():
     pictures = [plain(20, 30, 10 * k) for k in range(1, 6)]
     sheet = contact_sheet(pictures, columns=2, gap=5)
     assert sheet.shape == (3 * 25 + 5, 2 * 35 + 5, 3)
@@ -23,7 +23,7 @@ def test_pictures_lie_row_by_row():
     assert (sheet[:, :5] == 255).all()
 
 
-def test_captions_stand_below_their_pictures():
+def test_captions_are_below_their_pictures():
     pictures = [plain(20, 60, 0), plain(20, 60, 0)]
     sheet = contact_sheet(pictures, ["", "two\nlines"], columns=2, gap=8)
     assert sheet.shape == (20 + 2 * LINE_HEIGHT + 16, 2 * 68 + 8, 3)
@@ -40,7 +40,7 @@ def test_long_captions_are_broken_to_the_picture_width():
     assert (sheet[14:, -4:] == 255).all()
 
 
-def test_smaller_pictures_are_centerd_and_few_make_a_narrow_sheet():
+def test_smaller_pictures_are_centered_and_few_make_a_narrow_sheet():
     sheet = contact_sheet([plain(10, 10, 0), plain(20, 30, 100)], columns=9, gap=0)
     assert sheet.shape == (20, 60, 3)
     np.testing.assert_array_equal(sheet[5:15, 10:20], plain(10, 10, 0))

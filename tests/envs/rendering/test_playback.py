@@ -162,7 +162,7 @@ def test_the_same_seed_writes_the_same_file(tmp_path):
 @pytest.mark.parametrize(
     ("tasks", "columns", "rows"), [(1, None, 1), (3, None, 1), (4, None, 2), (4, 1, 4), (2, 9, 1)]
 )
-def test_episodes_stand_in_rows(tmp_path, tasks, columns, rows):
+def test_episodes_are_placed_in_rows(tmp_path, tasks, columns, rows):
     class Finish:
         def act(self, obs):
             return 5

@@ -207,7 +207,7 @@ class TestImprovement:
         with pytest.raises(ValueError, match="the same environments, got 2 and 1"):
             probability_of_improvement([[1.0], [2.0]], [[1.0]])
 
-    def test_nobody_measured(self):
+    def test_no_measurements(self):
         assert math.isnan(probability_of_improvement([NAN], [0.1]).value)
 
     @settings(deadline=None)
@@ -262,7 +262,7 @@ class TestCurves:
         assert time_to_threshold([10, 20], runs[2:], 0.5) == (0.5, 1, 0, math.inf)
 
     @pytest.mark.parametrize(("threshold", "goal"), [(0.3149, "0.31"), (36.58, "37"), (171, "170")])
-    def test_a_threshold_is_told_in_plain_digits(self, threshold, goal):
+    def test_a_threshold_is_written_in_plain_digits(self, threshold, goal):
         assert time_to_threshold([10], [[0.0]], threshold).goal == goal
 
     def test_steps_have_to_ascend_and_to_fit(self):

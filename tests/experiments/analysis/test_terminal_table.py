@@ -47,7 +47,7 @@ def test_the_table_has_a_gap_where_a_contender_is_not_there_yet():
     )
 
 
-def test_the_picture_is_a_png_with_an_svg_beside_it(tmp_path):
+def test_the_figure_is_a_png_and_an_svg(tmp_path):
     draw_curves(curves_from_rows(rows()), tmp_path / "curves.png", "pointmass-s")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "curves.svg").read_text(encoding="utf-8")

@@ -76,7 +76,7 @@ def test_the_typical_task_is_nearest_to_the_mean_over_runs():
     assert typical_task(runs, 50, FEATURES) == 2  # the mean is 5/3
 
 
-def test_only_as_many_runs_are_followed_as_were_asked_for():
+def test_only_the_requested_number_of_runs_has_trends():
     results = synthetic_results(("procurl-val", "iid"), seeds=4, steps=100_000)
     assert [(t.label, t.seed) for t in trends(results, seeds=2)] == [
         ("procurl-val", 0),

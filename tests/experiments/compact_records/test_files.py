@@ -56,7 +56,7 @@ def test_everything_that_tables_need_comes_back(tmp_path, results):
     assert tables[0] == tables[1]
 
 
-def test_trends_come_back_for_the_runs_that_are_followed(tmp_path, results):
+def test_trends_come_back_for_the_first_runs(tmp_path, results):
     write_records(compact(results, trend_seeds=2), tmp_path)
     read = read_records(tmp_path)
     wanted = trends(results, seeds=2)
@@ -75,14 +75,14 @@ def test_equal_results_are_equal_bytes(tmp_path, results):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_a_pool_of_ones_own_travels_with_the_records(tmp_path, results):
+def test_a_custom_pool_travels_with_the_records(tmp_path, results):
     contexts = np.random.default_rng(0).uniform([-4, 0.5, 0], [4, 8, 4], (100, 3))
     pool = TaskPool(contexts, names=results.pool.names)
     write_records(compact(dataclasses.replace(results, pool=pool)), tmp_path)
     assert read_records(tmp_path).results.pool.fingerprint == pool.fingerprint
 
 
-def test_an_environment_of_ones_own_too(tmp_path, results):
+def test_a_custom_environment_too(tmp_path, results):
     pool = TaskPool(np.arange(100.0)[:, None], names=("length",))
     write_records(compact(dataclasses.replace(results, env="mine", pool=pool)), tmp_path)
     assert read_records(tmp_path).results.env == "mine"
@@ -265,7 +265,7 @@ def test_folders_are_joined_by_the_names_of_their_experiments(tmp_path):
 
 def test_a_comparison_can_be_recorded_too(tmp_path, results):
     experiment = Experiment("pointmass-s", "jax", results.steps, width=3, eval_episodes=2)
-    with open_experiment(tmp_path / "runs", experiment, results.pool, command="told") as store:
+    with open_experiment(tmp_path / "runs", experiment, results.pool, command="procurl") as store:
         for run in results.runs:
             store.begin(run)
             store.add(run, *results.detail(run))
@@ -274,7 +274,7 @@ def test_a_comparison_can_be_recorded_too(tmp_path, results):
     assert recorded.results.labels == LABELS
     assert len(recorded.trends) == len(results.runs)
     facts = recorded.facts_of("iid")
-    assert (facts["command"], facts["width"], facts["eval_episodes"]) == ("told", 3, 2)
+    assert (facts["command"], facts["width"], facts["eval_episodes"]) == ("procurl", 3, 2)
     assert facts["eval_every"] is None
     write_records(recorded, tmp_path / "records")
     assert load_records(tmp_path / "records").parts == recorded.parts

@@ -1,146 +1,34 @@
-"""Records of several programs as one: what is taken, what is refused, where runs came from."""
+"""Compact records of one program: which contenders, runs and facts they hold."""
 
-import dataclasses
-
-import pytest
-
-from procurl.envs import make_pool
-from procurl.experiments.compact_records.joining import (
-    join_records,
-    setting_differences,
-    settings_of,
-    shared_settings,
-)
-from procurl.experiments.compact_records.record import Part, compact
+from procurl.experiments.compact_records.record import Part
 from procurl.records.results import RunId
-from tests.experiments.synthetic import synthetic_results
-
-STEPS = 100_000
-HERE = {"command": "here", "machine": {"processor": "a CPU"}, "device": "cpu", "width": 8}
-THERE = {"command": "there", "machine": {"processor": "a CPU"}, "device": "gpu", "width": 100}
+from tests.experiments.compact_records.recorded import HERE, recorded, unfinished
 
 
-def recorded(*labels, seeds=2, facts=HERE, **changed):
-    results = synthetic_results(labels, seeds, steps=STEPS)
-    return compact(dataclasses.replace(results, facts=facts, **changed))
+def test_only_some_contenders_in_another_order():
+    found = recorded("iid", "hard", "procurl-val", stopped={RunId("hard", "", 0): 1024})
+    some = found.only(["procurl-val", "spdl", "iid"])
+    assert some.results.labels == ("procurl-val", "iid")
+    assert list(some.results.evaluations) == list(some.results.runs)
+    assert [trend.label for trend in some.trends] == ["procurl-val"] * 2 + ["iid"] * 2
+    assert some.parts == [Part(("procurl-val", "iid"), HERE)]
+    assert some.results.stopped == {}
+    assert found.only(["hard"]).results.stopped == {RunId("hard", "", 0): 1024}
 
 
-def unfinished(found, label, seed):
-    """The same with a run that ended before its last step."""
-    results = found.results
-    cut = {
-        run: measured[:-1] if (run.label, run.seed) == (label, seed) else measured
-        for run, measured in results.evaluations.items()
-    }
-    return dataclasses.replace(found, results=dataclasses.replace(results, evaluations=cut))
+def test_nothing_is_left_of_contenders_without_runs():
+    none = recorded("iid").only(["spdl"])
+    assert (none.results.labels, none.parts, none.results.facts) == ((), [], {})
 
 
-class TestRecorded:
-    def test_only_some_contenders_in_another_order(self):
-        found = recorded("iid", "hard", "procurl-val", stopped={RunId("hard", "", 0): 1024})
-        some = found.only(["procurl-val", "spdl", "iid"])
-        assert some.results.labels == ("procurl-val", "iid")
-        assert list(some.results.evaluations) == list(some.results.runs)
-        assert [trend.label for trend in some.trends] == ["procurl-val"] * 2 + ["iid"] * 2
-        assert some.parts == [Part(("procurl-val", "iid"), HERE)]
-        assert some.results.stopped == {}
-        assert found.only(["hard"]).results.stopped == {RunId("hard", "", 0): 1024}
-
-    def test_nothing_is_left_of_contenders_without_runs(self):
-        none = recorded("iid").only(["spdl"])
-        assert (none.results.labels, none.parts, none.results.facts) == ((), [], {})
-
-    def test_finished_runs_have_their_last_evaluation(self):
-        found = unfinished(recorded("iid", "hard", seeds=3), "iid", 1)
-        assert found.finished_seeds("iid") == {0, 2}
-        assert found.finished_seeds("hard") == {0, 1, 2}
-        assert found.finished_seeds("spdl") == set()
-
-    def test_facts_that_mean_something_elsewhere_are_kept(self):
-        found = recorded("iid", facts={**HERE, "pool": "/a/file", "student": {"layers": (64,)}})
-        assert found.facts_of("iid") == {**HERE, "student": {"layers": [64]}}
-        assert found.facts_of("hard") == {}
+def test_finished_runs_have_their_last_evaluation():
+    found = unfinished(recorded("iid", "hard", seeds=3), "iid", 1)
+    assert found.finished_seeds("iid") == {0, 2}
+    assert found.finished_seeds("hard") == {0, 1, 2}
+    assert found.finished_seeds("spdl") == set()
 
 
-class TestJoin:
-    def test_all_contenders_with_where_they_came_from(self):
-        stopped = {RunId("hard", "", 1): 1024}
-        joined = join_records(
-            [recorded("iid"), recorded("hard", seeds=3, facts=THERE, stopped=stopped)]
-        )
-        assert joined.results.labels == ("iid", "hard")
-        assert len(joined.results.runs) == 5
-        assert joined.parts == [Part(("iid",), HERE), Part(("hard",), THERE)]
-        assert joined.facts_of("hard")["width"] == 100
-        assert joined.results.stopped == stopped
-        assert [trend.label for trend in joined.trends] == ["iid"] * 2 + ["hard"] * 3
-        for label, seeds in (("iid", 2), ("hard", 3)):
-            alone = recorded(label, seeds=seeds).results.evaluations
-            for run, measured in alone.items():
-                assert str(joined.results.evaluations[run]) == str(measured)
-
-    def test_only_what_all_agree_on_is_said_of_the_whole(self):
-        joined = join_records([recorded("iid"), recorded("hard", facts=THERE)])
-        machine = {"processor": "a CPU"}
-        assert joined.results.facts == {"machine": machine, "commands": ("here", "there")}
-
-    def test_parts_with_equal_facts_are_one(self):
-        joined = join_records([recorded("iid"), recorded("spdl", facts=THERE), recorded("hard")])
-        assert joined.parts == [Part(("iid", "hard"), HERE), Part(("spdl",), THERE)]
-
-    @pytest.mark.parametrize(("seeds", "taken"), [(1, HERE), (2, THERE), (3, THERE)])
-    def test_the_most_finished_runs_are_taken_and_of_equal_ones_the_last(self, seeds, taken):
-        joined = join_records([recorded("iid"), recorded("iid", seeds=seeds, facts=THERE)])
-        assert joined.parts == [Part(("iid",), taken)]
-        assert len(joined.results.runs) == max(seeds, 2)
-
-    def test_unfinished_runs_do_not_count(self):
-        more = unfinished(unfinished(recorded("iid", seeds=3, facts=THERE), "iid", 0), "iid", 1)
-        assert join_records([recorded("iid"), more]).parts == [Part(("iid",), HERE)]
-
-    def test_one_joins_to_itself_and_none_is_an_error(self):
-        one = recorded("iid", "hard")
-        assert join_records([one, one]).results.runs == one.results.runs
-        with pytest.raises(ValueError, match="there are no records to join"):
-            join_records([])
-
-    @pytest.mark.parametrize(
-        ("changed", "named"),
-        [
-            ({"env": "pointmass-d"}, "env is 'pointmass-d', not 'pointmass-s'"),
-            ({"engine": "sb3"}, "engine is 'sb3', not 'jax'"),
-            ({"steps": 50_000}, "steps is 50000, not 100000"),
-            ({"n_envs": 4}, "n_envs is 4, not 1"),
-            ({"pool": make_pool("pointmass-s", "hard")}, "pool_hash is"),
-            ({"facts": {"test_hash": None}}, "test_hash is None, not 'abc'"),
-            ({"facts": {"student": {"ent_coef": 0.002}}}, "PPO's ent_coef is 0.002, not 0.0"),
-            ({"facts": {"eval_every": 50_000}}, "eval_every is 50000, not 25000"),
-            ({"facts": {"eval_episodes": 4}}, "eval_episodes is 4, not 1"),
-        ],
-    )
-    def test_other_experiments_are_refused(self, changed, named):
-        facts = {"test_hash": "abc", "student": {"ent_coef": 0.0}}
-        known = recorded("iid", facts={**facts, "eval_every": None, "eval_episodes": None})
-        with pytest.raises(ValueError, match=f"cannot be joined: {named}.*its own --out"):
-            join_records([known, recorded("hard", **changed)])
-
-
-class TestExperiment:
-    def test_what_one_does_not_know_is_no_difference(self):
-        told = settings_of(recorded("iid"))
-        assert not setting_differences(told, told | {"test_hash": "abc"})
-        assert not setting_differences(told | {"PPO's gamma": 0.9}, told)
-
-    def test_none_stands_for_the_papers_evaluations(self):
-        def told(**facts):
-            return shared_settings("antgoal", "host", 5_000_000, 16, "abc", facts)
-
-        assert told(eval_every=None, eval_episodes=None)["eval_every"] == 100_000
-        assert told(eval_episodes=None) == told(eval_episodes=10)
-        assert setting_differences(told(eval_episodes=4), told(eval_episodes=None)) == (
-            "eval_episodes is 4, not 10"
-        )
-
-    def test_an_environment_of_ones_own_has_no_paper(self):
-        told = shared_settings("mine", "sb3", 1, 1, "abc", {"eval_every": None})
-        assert told["eval_every"] is None
+def test_facts_that_mean_something_elsewhere_are_kept():
+    found = recorded("iid", facts={**HERE, "pool": "/a/file", "student": {"layers": (64,)}})
+    assert found.facts_of("iid") == {**HERE, "student": {"layers": [64]}}
+    assert found.facts_of("hard") == {}

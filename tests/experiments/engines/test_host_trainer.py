@@ -1,4 +1,4 @@
-"""Our PPO with MuJoCo on the cores, as a sweep drives it: evaluations, going on, models."""
+"""Our PPO with MuJoCo on the cores, as a sweep drives it: evaluations, checkpoints, models."""
 
 import numpy as np
 import pytest

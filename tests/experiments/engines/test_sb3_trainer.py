@@ -83,7 +83,7 @@ def test_the_number_of_environments_must_divide_an_update():
 
 
 @pytest.mark.parametrize("strategy", ["procurl-val", "procurl-env", "plr"])
-def test_a_checkpoint_goes_on_to_the_bit(strategy):
+def test_a_checkpoint_continues_bit_for_bit(strategy):
     whole = trainer(strategy, width=1)
     for _ in range(6):
         whole.advance()
@@ -106,7 +106,7 @@ def test_a_checkpoint_goes_on_to_the_bit(strategy):
             assert np.array_equal(mine.picks, other.picks)
 
 
-def test_runs_beside_each_other_do_not_mix():
+def test_concurrent_runs_do_not_mix():
     together, alone = trainer(width=2), trainer(width=1)
     for _ in range(3):
         together.advance()
@@ -159,7 +159,7 @@ def test_models_act_without_stable_baselines3(tmp_path):
     assert (tmp_path / "seed-best.safetensors").exists()
 
 
-def test_a_run_that_is_no_longer_finite_stops_and_the_others_go_on():
+def test_a_run_that_is_no_longer_finite_stops_and_the_others_continue():
     found = trainer(width=2)
     found.advance()
     kept = found.runs[0].weights()

@@ -1,4 +1,4 @@
-"""Ours beside the paper's: rows, agreement and sentences by hand."""
+"""Our numbers and the paper's: rows, agreement and sentences by hand."""
 
 import math
 
@@ -109,7 +109,7 @@ def test_shown_steps_are_those_that_were_evaluated():
     assert evaluation_steps({"iid": curve("iid", [0.1], 50_000)}, (250_000, 1_000_000)) == (50_000,)
 
 
-def test_a_lone_run_is_no_interval():
+def test_a_single_run_has_no_interval():
     row = compare_rows({"iid": curve("iid", [0.3])}, plain_rows(("iid",)), "hard", "antgoal", 1)[0]
     assert row == Pair("iid", None, None)
     assert math.isnan(Interval(NAN, NAN, 0).mean)

@@ -156,7 +156,7 @@ class TestFromRecords:
         assert "[theorem-1](theorem-1/README.md)" in overview
         assert "](curves-antgoal/README.md)" not in overview
 
-    def test_ours_stand_beside_theirs(self, made):
+    def test_pages_show_our_numbers_and_the_papers(self, made):
         out, _ = made
         with open(out / "metrics-pointmass-s" / "table.csv", encoding="utf-8") as file:
             rows = {row[0]: row for row in csv.reader(file)}
@@ -176,14 +176,14 @@ class TestFromRecords:
         assert "65 of 65 settings match the paper's." in text
         assert "85 of 85 settings match the paper's." in text
 
-    def test_claims_are_made_of_what_there_is(self, made, tmp_path):
+    def test_claims_are_built_from_the_available_records(self, made, tmp_path):
         _, text = made
         assert "of the 21 claims with runs hold." in text
         recorded(tmp_path / "records", HARD, ["procurl-val", "iid"])
         alone = run(["claims"], out=tmp_path, from_records=[tmp_path / "records"])
         assert "of the 1 claims" in alone
 
-    def test_curves_are_compared_as_far_as_all_runs_have_got(self, tmp_path):
+    def test_curves_are_compared_up_to_the_last_step_of_all_runs(self, tmp_path):
         results = synthetic_results(("procurl-val", "iid"), seeds=3)
         late = RunId("iid", "", 1)
         some = [m for m in results.evaluations[late] if m.step <= 600_000]
@@ -213,7 +213,7 @@ class TestFromRecords:
                 ("iid", 600_000),
             ]
 
-    def test_a_run_that_never_measured_anything_leaves_a_page_all_the_same(self, tmp_path):
+    def test_a_run_without_evaluations_does_not_prevent_the_page(self, tmp_path):
         results = synthetic_results(("procurl-val", "iid"), seeds=1)
         lost = RunId("procurl-val", "", 0)
         nothing = [m._replace(performance=math.nan) for m in results.evaluations[lost]]
@@ -268,35 +268,35 @@ class TestFromRecords:
 
 class TestTraining:
     @pytest.fixture
-    def asked(self, monkeypatch):
-        """What is asked of the runner, which answers with synthetic results."""
-        asked = []
+    def requests(self, monkeypatch):
+        """The requests to the runner, which returns synthetic results."""
+        requests = []
 
         def train_sweep(sweep, contenders, out, options):
-            asked.append((sweep, contenders, options))
+            requests.append((sweep, contenders, options))
             steps = options.training.steps or sweep.steps
             return synthetic_results(
                 contenders, options.seeds or 2, sweep.env, steps, 25_000, sweep.kind, sweep.tested
             )
 
         monkeypatch.setattr(training, "train_sweep", train_sweep)
-        return asked
+        return requests
 
-    def test_a_sweep_is_trained_once_for_all_entries(self, asked, tmp_path):
+    def test_a_sweep_is_trained_once_for_all_entries(self, requests, tmp_path):
         run(["metrics-pointmass-s", "test-pointmass-s", "theorem-1"], seeds=2, out=tmp_path)
-        assert [sweep for sweep, _, _ in asked] == [POINT_MASS]
-        assert len(asked[0][1]) == 12
+        assert [sweep for sweep, _, _ in requests] == [POINT_MASS]
+        assert len(requests[0][1]) == 12
         records = read_records(tmp_path / "records" / "pointmass-s")
         names = "metrics-pointmass-s test-pointmass-s theorem-1"
         assert records.results.facts["command"] == f"procurl paper {names} --seeds 2"
         assert (tmp_path / "test-pointmass-s" / "README.md").exists()
 
-    def test_only_some_strategies(self, asked, tmp_path):
+    def test_only_some_strategies(self, requests, tmp_path):
         options = PaperOptions(
             strategies=["procurl-val", "iid"], training=TrainingOptions(steps=100_000)
         )
         run(["curves-pointmass-d"], seeds=2, out=tmp_path, options=options)
-        assert asked[0][1] == ["procurl-val", "iid"]
+        assert requests[0][1] == ["procurl-val", "iid"]
         with pytest.raises(
             ValueError, match="strategies must include one of .* got procurl-argmax"
         ):
@@ -308,18 +308,18 @@ class TestTraining:
         with pytest.raises(ValueError, match="Did you mean 'iid'"):
             run(["curves-pointmass-d"], out=tmp_path, options=PaperOptions(strategies=["idd"]))
 
-    def test_an_environment_that_is_not_installed_is_named(self, asked, tmp_path, monkeypatch):
+    def test_an_environment_that_is_not_installed_is_named(self, requests, tmp_path, monkeypatch):
         monkeypatch.setattr(training, "environment_names", lambda: ("pointmass-s",))
         with pytest.raises(ValueError, match="environment 'antgoal' is not installed"):
             run(["curves-antgoal"], out=tmp_path)
-        assert not asked
+        assert not requests
 
-    def test_the_runner_is_asked_for_what_the_entry_needs(self, tmp_path, monkeypatch):
+    def test_the_request_is_what_the_entry_needs(self, tmp_path, monkeypatch):
         from procurl.experiments import comparison
         from procurl.records import store
 
-        asked = []
-        monkeypatch.setattr(comparison, "compare", asked.append)
+        requests = []
+        monkeypatch.setattr(comparison, "compare", requests.append)
 
         class Read:
             def __enter__(self):
@@ -335,7 +335,7 @@ class TestTraining:
             execution=ExecutionOptions(workers=2),
         )
         run(["hard-pointmass-s"], seeds=3, out=tmp_path, options=options)
-        (given,) = asked
+        (given,) = requests
         assert given.strategies == ["procurl-val", "procurl-out", "iid"]
         training = given.training
         assert (training.steps, given.seeds, training.n_envs) == (2_000_000, 3, 4)
@@ -376,8 +376,8 @@ class TestCommand:
         other = dataclasses.replace(HARD, steps=1_000_000)
         recorded(tmp_path / "a", POINT_MASS, ["iid"])
         recorded(tmp_path / "a", other, ["procurl-val"])
-        told = ["--join-records", str(tmp_path / "a"), "--out", str(tmp_path / "out")]
-        assert main(["paper", *told]) == 2
+        options = ["--join-records", str(tmp_path / "a"), "--out", str(tmp_path / "out")]
+        assert main(["paper", *options]) == 2
         assert "steps is 1000000, not 2000000" in capsys.readouterr().err
         assert [folder.name for folder in (tmp_path / "out" / "records").iterdir()] == [HARD.name]
 

@@ -98,7 +98,7 @@ def test_flat_is_within_a_tenth():
     assert not check(with_values("noise", [0, 0, 0, 0, -0.12]), STEP).holds
 
 
-def test_what_was_not_run_cannot_be_told():
+def test_what_was_not_run_is_undecided():
     with pytest.raises(MissingRuns, match="iid at 1M steps"):
         better("procurl-val", "iid")(found(procurl_val=0.5), STEP)
     with pytest.raises(MissingRuns, match="hard at 2M steps"):

@@ -70,7 +70,7 @@ def test_means_on_pointmass_are_the_papers_or_explained(records):
         ("antgoal", ("procurl-out",), 2),
     ],
 )
-def test_enough_seeds_came_to_the_end(name, contenders, seeds, records):
+def test_enough_seeds_finished(name, contenders, seeds, records):
     found = records[name]
     finished = Counter({label: len(found.finished_seeds(label)) for label in contenders})
     assert min(finished.values()) >= seeds, finished

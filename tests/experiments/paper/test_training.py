@@ -1,4 +1,4 @@
-"""Records as done work: what is trained beside them, what stays, and what is refused."""
+"""Records as finished work: what is still trained, what stays, and what is refused."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ from procurl.internals.settings import describe
 from tests.experiments.synthetic import synthetic_results
 
 STEPS = 100_000
-TOLD = "procurl paper, here"
+COMMAND = "procurl paper, here"
 CURVES = "curves-pointmass-d"  # plain runs without a test pool
 ELSEWHERE = {"command": "procurl paper", "machine": {"processor": "elsewhere"}, "device": "gpu"}
 
@@ -38,7 +38,7 @@ def record(out, *labels, seeds=2, facts=ELSEWHERE, steps=STEPS, **changed):
 
 
 def train(out, seeds, options):
-    train_missing(find_entries([CURVES]), out, options._replace(seeds=seeds), TOLD)
+    train_missing(find_entries([CURVES]), out, options._replace(seeds=seeds), COMMAND)
 
 
 def read(out):
@@ -46,12 +46,12 @@ def read(out):
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """The contenders that the runner is asked for; it answers with all that it has ever trained."""
-    asked, held = [], {}
+def requests(monkeypatch):
+    """The contenders requested of the runner, which returns all that it has ever trained."""
+    requests, held = [], {}
 
     def train_sweep(sweep, contenders, out, options):
-        asked.append(contenders)
+        requests.append(contenders)
         held.update(dict.fromkeys(contenders))
         results = synthetic_results(
             tuple(held), options.seeds, sweep.env, options.training.steps, 25_000, test=sweep.tested
@@ -61,27 +61,27 @@ def asked(monkeypatch):
         )
 
     monkeypatch.setattr(training, "train_sweep", train_sweep)
-    return asked
+    return requests
 
 
-def test_what_is_recorded_is_not_trained(asked, tmp_path, monkeypatch):
+def test_what_is_recorded_is_not_trained(requests, tmp_path, monkeypatch):
     record(tmp_path, "iid", "procurl-val", seeds=3)
     before = read(tmp_path)
     monkeypatch.setattr(training, "find_spec", lambda _: None)  # no engine is installed
     train(tmp_path, 2, some("iid", "procurl-val"))
-    assert asked == []
+    assert requests == []
     assert read(tmp_path).parts == before.parts
 
 
-def test_only_missing_contenders_are_trained(asked, tmp_path):
+def test_only_missing_contenders_are_trained(requests, tmp_path):
     record(tmp_path, "iid", "hard")
     before = read(tmp_path)
     train(tmp_path, 2, some("iid", "procurl-val"))
-    assert asked == [["procurl-val"]]
+    assert requests == [["procurl-val"]]
     after = read(tmp_path)
     # In the order of the entry's contenders.
     assert after.results.labels == ("procurl-val", "iid", "hard")
-    here = {"command": TOLD, "machine": {"processor": "here"}, "device": "cpu"}
+    here = {"command": COMMAND, "machine": {"processor": "here"}, "device": "cpu"}
     assert after.parts == [Part(("iid", "hard"), ELSEWHERE), Part(("procurl-val",), here)]
     for run_id in before.results.runs:
         assert str(after.results.evaluations[run_id]) == str(before.results.evaluations[run_id])
@@ -89,40 +89,40 @@ def test_only_missing_contenders_are_trained(asked, tmp_path):
     assert len(after.trends_of(["procurl-val"])) == 2
 
 
-def test_contenders_beside_those_of_the_entry_come_last(asked, tmp_path):
+def test_contenders_of_other_entries_come_last(requests, tmp_path):
     record(tmp_path, "procurl-val:beta=5", "iid")
     train(tmp_path, 2, some("procurl-val"))
     assert read(tmp_path).results.labels == ("procurl-val", "iid", "procurl-val:beta=5")
 
 
-def test_more_seeds_replace_what_was_recorded(asked, tmp_path):
+def test_more_seeds_replace_what_was_recorded(requests, tmp_path):
     record(tmp_path, "iid", "procurl-val", seeds=2)
     train(tmp_path, 3, some("iid"))
-    assert asked == [["iid"]]
+    assert requests == [["iid"]]
     after = read(tmp_path)
     assert after.finished_seeds("iid") == {0, 1, 2}
     assert after.finished_seeds("procurl-val") == {0, 1}
-    assert after.facts_of("iid")["command"] == TOLD
+    assert after.facts_of("iid")["command"] == COMMAND
     assert after.facts_of("procurl-val") == ELSEWHERE
 
 
-def test_runs_before_their_last_step_are_not_done(asked, tmp_path):
+def test_runs_before_their_last_step_are_not_done(requests, tmp_path):
     record(tmp_path, "iid", steps=STEPS // 2)
     found = read(tmp_path)
     longer = dataclasses.replace(found.results, steps=STEPS)
     write_records(dataclasses.replace(found, results=longer), tmp_path / "records" / "pointmass-d")
     train(tmp_path, 1, some("iid"))
-    assert asked == [["iid"]]
+    assert requests == [["iid"]]
     assert read(tmp_path).finished_seeds("iid") == {0}
 
 
-def test_what_was_trained_for_another_entry_stays_with_its_own_command(asked, tmp_path):
+def test_what_was_trained_for_another_entry_stays_with_its_own_command(requests, tmp_path):
     for name in ("iid", "procurl-val"):
         wanted = some(name)._replace(seeds=2)
-        train_missing(find_entries([CURVES]), tmp_path, wanted, f"told of {name}")
-    assert asked == [["iid"], ["procurl-val"]]
-    told = {part.labels: part.facts["command"] for part in read(tmp_path).parts}
-    assert told == {("iid",): "told of iid", ("procurl-val",): "told of procurl-val"}
+        train_missing(find_entries([CURVES]), tmp_path, wanted, f"command of {name}")
+    assert requests == [["iid"], ["procurl-val"]]
+    commands = {part.labels: part.facts["command"] for part in read(tmp_path).parts}
+    assert commands == {("iid",): "command of iid", ("procurl-val",): "command of procurl-val"}
 
 
 @pytest.mark.parametrize(
@@ -137,24 +137,24 @@ def test_what_was_trained_for_another_entry_stays_with_its_own_command(asked, tm
         ({"facts": {"student": {"gamma": 0.5}}}, some("hard"), "PPO's gamma is 0.5, not 0.95"),
     ],
 )
-def test_records_of_another_experiment_are_refused(asked, tmp_path, held, wanted, named):
+def test_records_of_another_experiment_are_refused(requests, tmp_path, held, wanted, named):
     record(tmp_path, "iid", **held)
     before = (tmp_path / "records" / "pointmass-d" / "experiment.json").read_bytes()
     with pytest.raises(ValueError, match=f"another experiment: .*{named}.*another directory"):
         train(tmp_path, 2, wanted)
-    assert asked == []
+    assert requests == []
     assert (tmp_path / "records" / "pointmass-d" / "experiment.json").read_bytes() == before
 
 
-def test_a_sweep_is_the_experiment_that_its_comparison_records(asked, tmp_path):
+def test_a_sweep_is_the_experiment_that_its_comparison_records(requests, tmp_path):
     student = describe(paper_ppo_settings("pointmass-d", ()))
     facts = {"student": student, "test_hash": None, "eval_every": None, "eval_episodes": 1}
     record(tmp_path, "iid", facts=facts)
     train(tmp_path, 2, some("iid"))
-    assert asked == []
+    assert requests == []
 
 
-def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypatch):
+def test_pages_tell_parts_apart_and_what_trained_them(requests, tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "DPI", 30)
     a, b = tmp_path / "a", tmp_path / "b"
     facts = {**ELSEWHERE, "command": "procurl a", "eval_episodes": 4, "width": 2}
@@ -169,31 +169,31 @@ def test_pages_tell_parts_apart_and_what_trained_them(asked, tmp_path, monkeypat
     other = {**facts, "command": "procurl b", "device": "cpu", "width": 1}
     record(b, "procurl-val", facts=other, n_envs=2)
     run([CURVES], out=a, from_records=[a / "records", b / "records"])
-    told = page.read_text(encoding="utf-8")
-    assert "2 environments per run.\n\n- iid: trained in batches of 2 runs for" in told
+    text = page.read_text(encoding="utf-8")
+    assert "2 environments per run.\n\n- iid: trained in batches of 2 runs for" in text
     assert (
         "each on one GPU of elsewhere, ? cores.\n- procurl-val: trained one run at a time for"
-        in told
+        in text
     )
-    assert "each on one core of elsewhere, ? cores.\n" in told
-    assert told.endswith("Trained by\n\n    procurl a\n    procurl b\n")
-    assert "beta=5" not in told  # not part of this page
+    assert "each on one core of elsewhere, ? cores.\n" in text
+    assert text.endswith("Trained by\n\n    procurl a\n    procurl b\n")
+    assert "beta=5" not in text  # not part of this page
 
 
 def test_settings_of_ppo_that_a_sweep_names_are_its_own():
     sweep = dataclasses.replace(POINT_MASS, ppo=("gamma=0.9",))
-    told = training.sweep_settings(sweep, PaperOptions(), "jax")
-    assert told["PPO's gamma"] == 0.9
-    assert told["PPO's gae_lambda"] == 0.95
-    assert told["test_hash"] is not None
+    settings = training.sweep_settings(sweep, PaperOptions(), "jax")
+    assert settings["PPO's gamma"] == 0.9
+    assert settings["PPO's gae_lambda"] == 0.95
+    assert settings["test_hash"] is not None
 
 
-def test_all_sweeps_are_checked_before_the_first_is_trained(asked, tmp_path):
+def test_all_sweeps_are_checked_before_the_first_is_trained(requests, tmp_path):
     """The interval is enough for an update of PointMass, but not of Karel."""
     wanted = some("iid", eval_every=1024)
     with pytest.raises(ValueError, match="eval_every must be at least the 2048 steps"):
-        train_missing(find_entries([CURVES, "curves-basickarel"]), tmp_path, wanted, TOLD)
-    assert asked == []
+        train_missing(find_entries([CURVES, "curves-basickarel"]), tmp_path, wanted, COMMAND)
+    assert requests == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -69,7 +69,7 @@ def test_json_within_a_script_holds_no_markup():
         script_json(math.nan)
 
 
-def test_the_page_loads_nothing_and_runs_nothing_but_its_own_program():
+def test_the_page_loads_nothing_and_runs_only_its_own_program():
     page = report_html(report_results())
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)[1]
     style = re.search(r"<style>(.*?)</style>", page, flags=re.S)[1]
@@ -129,7 +129,7 @@ def test_a_command_is_made_up_where_none_is_known():
     assert command in words(page).replace("&#x27;", "'").replace("&quot;", '"')
 
 
-def test_a_stopped_run_and_single_seeds_are_told():
+def test_a_stopped_run_and_single_seeds_are_reported():
     stopped = {RunId("iid", "", 0): 30_000}
     text = words(report_html(report_results(seeds=1, stopped=stopped)))
     assert "1 run stopped because a value was not finite: iid, seed 0, at step 30,000" in text
@@ -140,11 +140,11 @@ def test_a_stopped_run_and_single_seeds_are_told():
 def with_finals(finals, seeds=2):
     """Results whose strategies have these returns at every evaluation."""
     results = report_results(list(finals), seeds=seeds)
-    told = {
+    evaluations = {
         run: [at._replace(performance=finals[run.strategy]) for at in evaluations]
         for run, evaluations in results.evaluations.items()
     }
-    return replace(results, evaluations=told)
+    return replace(results, evaluations=evaluations)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def with_finals(finals, seeds=2):
         ({"a": 0.0, "b": -2.0}, "no strategy has a mean return above 0."),
     ],
 )
-def test_the_lead_praises_nobody_who_is_not_ahead(finals, said):
+def test_the_summary_names_no_winner_unless_one_is_ahead(finals, said):
     text = words(report_html(with_finals(finals)))
     assert f"After 60,000 training steps, {said}" in text
     assert text.count("have the highest") + text.count("has the highest") == ("highest" in said)
@@ -173,13 +173,13 @@ def test_no_steps_to_a_threshold_where_nobody_got_above_0():
     assert "2 of 2" not in text
 
 
-def test_a_test_pool_has_a_column_and_is_told():
+def test_a_test_pool_has_a_column_and_is_reported():
     results = report_results(seeds=2)
-    told = {
+    evaluations = {
         run: [at._replace(test_performance=0.25 + run.seed / 10) for at in evaluations]
         for run, evaluations in results.evaluations.items()
     }
-    text = words(report_html(replace(results, evaluations=told)))
+    text = words(report_html(replace(results, evaluations=evaluations)))
     assert "test at 60k" in text
     assert "0.30 ± 0.64" in text  # t(1) = 12.706, SE = 0.05
     assert "the test pool at the end" in text
@@ -294,7 +294,7 @@ def test_the_runs_shown_stay_within_bounds(labels, seeds, evaluations, pool, run
     assert chosen.runs[0].seed == 0
 
 
-def test_a_large_pool_is_cut_to_the_tasks_that_are_followed():
+def test_a_large_pool_is_cut_to_the_tasks_of_the_snapshots():
     results = report_results(
         ["iid"], seeds=1, evaluations=2, pool=TaskPool.from_seeds(3000), env="my own"
     )
@@ -369,9 +369,9 @@ def test_the_report_of_a_directory_with_its_tables_and_figures(tmp_path):
     text = page.read_text(encoding="utf-8")
     data = data_of(text)
     assert data["explorer"] == data_of(report_html(results))["explorer"]
-    beside = re.findall(r'<a href="([^"#]+)"', text)
-    assert len(beside) == 2 + 2 * 4
-    for name in beside:
+    links = re.findall(r'<a href="([^"#]+)"', text)
+    assert len(links) == 2 + 2 * 4
+    for name in links:
         assert (tmp_path / name).stat().st_size > 100
     assert (tmp_path / "table.md").read_text(encoding="utf-8").startswith("| strategy | runs |")
 

@@ -28,7 +28,7 @@ def environment(monkeypatch):
 
 
 def serve(count, device):
-    """Begin one of `count` processes here, which finds that whoever drives is gone."""
+    """Start one of `count` processes here, which finds that its driver is gone."""
     ours, theirs = multiprocessing.Pipe()
     ours.close()
     local._serve(theirs, count, device, "json")
@@ -61,7 +61,7 @@ def test_only_a_process_alone_takes_most_of_a_gpu_at_once(environment):
 def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
     tmp_path, monkeypatch, stopped, said
 ):
-    """Whoever drives then hears its end, as of one that was killed."""
+    """The driver then sees its end, as that of a killed process."""
     monkeypatch.setattr(local, "train_batch", lambda *_: iter(()))
     ours, theirs = multiprocessing.Pipe()
     local._train(theirs, tmp_path, None, RunBatch(Contender("iid"), 0, 1), lambda: stopped)
@@ -129,7 +129,7 @@ def test_flags_that_xla_may_have_refused_are_named(environment):
         assert "XLA_FLAGS" not in str(local._loss(code))
 
 
-def test_a_device_that_is_not_there_is_told_with_the_variable(environment, monkeypatch):
+def test_a_device_that_is_not_there_is_reported_with_the_variable(environment, monkeypatch):
     def devices():
         raise RuntimeError("Unable to initialize backend 'tpu'\nmore")
 
@@ -141,7 +141,7 @@ def test_a_device_that_is_not_there_is_told_with_the_variable(environment, monke
     local.check_platform()
 
 
-def test_a_full_device_is_told_and_a_bug_keeps_its_traceback():
+def test_a_full_device_is_reported_and_a_bug_keeps_its_traceback():
     full = local._told(RuntimeError("RESOURCE_EXHAUSTED: Out of memory\nmore"))
     assert str(full).startswith("the device ran out of memory (RESOURCE_EXHAUSTED")
     try:
@@ -165,7 +165,7 @@ def test_sending_to_a_process_that_failed_raises_its_error():
         worker.send("batch")
 
 
-def test_whoever_owns_a_directory_removes_what_killed_processes_left(tmp_path):
+def test_the_owner_of_a_directory_removes_what_killed_processes_left(tmp_path):
     gone = multiprocessing.get_context("spawn").Process()
     gone.start()
     gone.join()

@@ -36,7 +36,7 @@ def test_keys_are_those_of_every_engine():
     assert log_values(EVALUATION._replace(test_performance=0.25))["eval/test_mean_reward"] == 0.25
 
 
-def test_nothing_is_logged_unless_asked_for():
+def test_nothing_is_logged_by_default():
     with open_logs(EXPERIMENT, None, None) as logs:
         assert logs == []
 
@@ -70,7 +70,7 @@ class FakeWandb:
         self.finished += 1
 
 
-def test_weights_and_biases_gets_a_run_that_goes_on(monkeypatch):
+def test_weights_and_biases_gets_a_run_that_continues(monkeypatch):
     fake = FakeWandb()
     monkeypatch.setitem(sys.modules, "wandb", fake)
     for _ in range(2):

@@ -122,8 +122,8 @@ def trained(folder, batches=BATCHES):
 
 
 def steps(said, batch):
-    told = [progress for progress in said if progress.batch == batch and progress.evaluations]
-    return {m.step for progress in told for m in progress.evaluations[0]}
+    reports = [progress for progress in said if progress.batch == batch and progress.evaluations]
+    return {m.step for progress in reports for m in progress.evaluations[0]}
 
 
 def test_every_batch_is_trained_and_kept_here(fake, tmp_path):
@@ -158,7 +158,7 @@ def test_batches_share_the_cores_of_the_cluster(fake, tmp_path, cluster, prepare
     assert ray.prepared == [prepared] * len(BATCHES)
 
 
-def test_a_lost_batch_goes_on_from_the_last_checkpoint_that_arrived(fake, tmp_path):
+def test_a_lost_batch_continues_from_the_last_checkpoint_that_arrived(fake, tmp_path):
     """The first task is lost after the evaluation at 30, the third after none at all."""
     ray = fake(lost_after=[5, -1, 0])
     said = trained(tmp_path)
@@ -181,7 +181,7 @@ def test_a_batch_that_gets_no_further_is_given_up(fake, tmp_path):
     assert ray.down
 
 
-def test_an_error_of_a_task_is_told_as_it_was(fake, tmp_path, monkeypatch):
+def test_an_error_of_a_task_is_reported_as_it_was(fake, tmp_path, monkeypatch):
     def broken(job, batch):
         raise ValueError("no such setting")
 
@@ -191,7 +191,7 @@ def test_an_error_of_a_task_is_told_as_it_was(fake, tmp_path, monkeypatch):
         trained(tmp_path)
 
 
-def test_without_ray_it_is_told_what_to_install(monkeypatch):
+def test_without_ray_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match="pip install 'procurl\\[ray\\]'"):
         RayBackend()

@@ -1,4 +1,4 @@
-"""What batches tell goes to the store and the logs once, however often it is told."""
+"""Progress of batches reaches the store and the logs once, however often it is reported."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.experiments.counting import POOL, CountingTrainer, job
 
 
 class ListLog:
-    """Keeps what it is told."""
+    """Keeps what it receives."""
 
     def __init__(self):
         self.added, self.finished = [], []
@@ -54,24 +54,26 @@ def test_a_sweep_is_recorded_with_its_padding_hidden(store):
     assert len(shown) >= 10
 
 
-def test_what_is_told_again_is_neither_twice_in_the_store_nor_logged_again(store):
+def test_repeated_reports_are_stored_and_logged_once(store):
     log = ListLog()
     record = recorder(store, [log], lambda _: None)
     batch = batches_of(store.plan, store.experiment.width)[0]
-    told = list(train_batch(job(), batch, None))
-    cut = next(i for i, progress in enumerate(told) if progress.evaluations and progress.step > 50)
-    for progress in told[: cut + 1]:
+    reports = list(train_batch(job(), batch, None))
+    cut = next(
+        i for i, progress in enumerate(reports) if progress.evaluations and progress.step > 50
+    )
+    for progress in reports[: cut + 1]:
         record(progress)
     before = len(log.added)
     assert unfinished_batches(store, [batch], keep_models=False) == [batch]
-    for progress in train_batch(job(), batch, told[cut].checkpoint):
+    for progress in train_batch(job(), batch, reports[cut].checkpoint):
         record(progress)
     assert before == 4
     assert len(log.added) == len(set(log.added)) == 8
     assert [m.step for m in store.detail(batch.runs[0])] == [30, 60, 90, 100]
 
 
-def test_a_batch_without_the_models_that_are_asked_for_is_not_finished(store):
+def test_a_batch_without_the_requested_models_is_not_finished(store):
     batch = batches_of(store.plan, store.experiment.width)[0]
     for progress in train_batch(job(), batch, None):
         recorder(store, [], lambda _: None)(progress)

@@ -59,7 +59,7 @@ def test_two_files_take_turns(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)
 
 
-def test_another_process_goes_on_with_the_older_one(tmp_path):
+def test_another_process_continues_with_the_older_one(tmp_path):
     kept(tmp_path, 1, 2, 3)
     kept(tmp_path, 4)
     assert steps_in(tmp_path) == [3, 4]
@@ -109,7 +109,7 @@ def test_what_a_killed_writer_left_is_removed(tmp_path):
     assert not left.exists()
 
 
-def test_no_folder_is_no_checkpoint(tmp_path):
+def test_without_a_folder_there_is_no_checkpoint(tmp_path):
     assert found(tmp_path / "nowhere") == (None, [])
 
 

@@ -57,9 +57,9 @@ def test_no_strategy_has_a_star_where_none_gets_there():
 
 
 def test_procurl_knows_only_the_caps_that_it_may_know():
-    told = {start.name: strategy_for("procurl-val", start, 4) for start in STARTS}
-    assert told["half capped"].p_star.tolist() == [1.0, 0.3, 1.0, 0.3]
-    assert told["caps unknown"].p_star.tolist() == [1.0, 1.0, 1.0, 1.0]
+    strategies = {start.name: strategy_for("procurl-val", start, 4) for start in STARTS}
+    assert strategies["half capped"].p_star.tolist() == [1.0, 0.3, 1.0, 0.3]
+    assert strategies["caps unknown"].p_star.tolist() == [1.0, 1.0, 1.0, 1.0]
     assert STARTS[-1].p_star(4).tolist() == [1.0, 0.3, 1.0, 0.3]
 
 

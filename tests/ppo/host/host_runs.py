@@ -1,4 +1,4 @@
-"""Runs that step on the host, small, for the tests beside this file."""
+"""Small host runs for the tests in this folder."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Runs that step on the host go on from a checkpoint as if nothing had happened."""
+"""Runs that step on the host continue from a checkpoint as if nothing had happened."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_a_checkpoint_is_not_changed_by_training_on():
     assert same(arrays, kept)
 
 
-def test_an_environment_that_cannot_tell_its_state_is_named():
+def test_an_environment_without_state_dict_is_named():
     run = host_run(vector_of(task_env))
     with pytest.raises(TypeError, match="SyncVectorEnv does not: save only the weights"):
         host_checkpoint(run)

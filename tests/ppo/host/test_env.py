@@ -115,7 +115,7 @@ class Quiet(VectorWrapper[Any, Any, Any, Any, Any]):
         return *rest, {name: info[name] for name in info if name not in self.silent}
 
 
-def test_what_an_environment_has_to_tell_is_asked_for():
+def test_missing_info_is_named():
     with pytest.raises(ValueError, match="info\\['task'\\] is missing"):
         host_run(Quiet(native(), "task"))
     run = host_run(Quiet(counting(limit=3), "final_obs"), IID, LINEAR, pool=NUMBERS)

@@ -134,7 +134,7 @@ def test_the_rollout_is_what_was_played():
     np.testing.assert_array_equal(run.lanes.observations[:, :LONGEST].argmax(-1), next_cells[-1])
 
 
-def test_an_episode_goes_on_from_one_update_to_the_next():
+def test_an_episode_continues_from_one_update_to_the_next():
     run = host_run(counting(), IID, LINEAR, pool=NUMBERS)
     first, _ = collected(run)
     second, _ = collected(run)
@@ -187,7 +187,7 @@ def test_each_sub_environment_plays_its_own_tasks_in_the_order_pushed():
 
 
 @pytest.mark.parametrize("env", [native, partial(vector_of, task_env)], ids=["native", "sync"])
-def test_the_teacher_decides_from_the_next_episode_on(env):
+def test_the_teacher_decides_starting_with_the_next_episode(env):
     run = host_run(env(), IID)
     put_all_on(run, LONGEST_TASK)
     before = run.lanes.tasks.copy()
@@ -211,9 +211,9 @@ def spawned(n_envs):
     return AsyncVectorEnv([task_env] * n_envs, context="spawn", autoreset_mode=SAME_STEP)
 
 
-def test_it_does_not_matter_who_steps():
+def test_every_vector_environment_gives_the_same_run():
     """The corridor has no chance of its own, so native, one after another, wrapped and in processes
-    of their own must agree to the bit.
+    of their own must agree bit for bit.
     """
     kinds = {
         "native": native,
@@ -233,7 +233,7 @@ def test_it_does_not_matter_who_steps():
 
 
 @pytest.mark.parametrize("kind", [StepCorridor, PushCorridor])
-def test_learns_an_environment_of_ones_own_from_easy_tasks_to_hard_ones(kind):
+def test_learns_a_custom_environment_from_easy_tasks_to_hard_ones(kind):
     make = partial(task_env, kind())
     env = vector_of(make)
     run = host_run(
@@ -271,7 +271,7 @@ def test_continuous_actions_are_clipped_for_the_environment_alone():
     assert given.max() > 0.5  # where the box has no end
 
 
-def test_evaluation_plays_every_task_once_with_the_likeliest_action():
+def test_evaluation_plays_every_task_once_deterministically():
     """A policy that errs in cell 3 and nowhere before solves the corridors up to there."""
     for n_envs in (1, 4, 7):
         run = host_run(eval_env=native(n_envs), ppo=STILL)

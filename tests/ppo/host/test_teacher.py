@@ -36,7 +36,7 @@ from tests.strategies.own_rule import AtMultiples
 
 
 @pytest.mark.parametrize("n_envs", [1, 4, 7])
-def test_rollouts_tell_the_teacher_and_are_counted(n_envs):
+def test_rollouts_reach_the_teacher_and_are_counted(n_envs):
     """An expert takes as many steps as a corridor is long, twice on each task per refresh."""
     strategy = make_strategy("procurl-env", c_rollouts=2, refresh_every=64)
     run = host_run(strategy=strategy, ppo=STILL, eval_env=native(n_envs))
@@ -162,7 +162,7 @@ def test_scores_are_of_first_observations():
         np.testing.assert_array_equal(run._pool_observations[task], [bits])
 
 
-def test_a_policy_can_be_taken_along():
+def test_a_policy_can_be_saved_from_the_run():
     run = host_run(native(env=PushCorridor()))
     policy = run.policy("corridor")
     observations = np.asarray(run._pool_observations[:, 0])

@@ -104,7 +104,7 @@ def test_one_minibatch_step_equals_stable_baselines3_in_float32(settings, discre
 
 @pytest.mark.parametrize(("settings", "discrete"), ALL_KINDS)
 def test_updates_in_a_row_equal_stable_baselines3_in_float64(settings, discrete):
-    """Three rollouts in four environments: each side goes on from what it has learnt itself."""
+    """Three rollouts in four environments: each side continues from its own weights."""
     model = make_model(settings, 4, discrete=discrete, double=True)
     network = actor_critic(settings, HEADS[discrete])
     rng = np.random.default_rng(2)
@@ -169,7 +169,7 @@ def nth(tree, i: int):
 
 
 def test_runs_with_settings_of_their_own_learn_together_as_they_would_alone(runs):
-    """And other numbers do not compile anew."""
+    """Other numbers do not compile again."""
     network = actor_critic(SHARED, HEADS[False])
     settings = (
         SHARED,

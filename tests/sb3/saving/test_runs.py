@@ -1,4 +1,4 @@
-"""A run that was saved goes on: to the bit where the environment can, else the same every time."""
+"""A saved run continues: bit for bit if the environment can, otherwise the same every time."""
 
 import random
 import shutil
@@ -33,7 +33,7 @@ STRATEGIES = {
 
 
 def point_masses(n_envs=2):
-    """Environments that can go on from the midst of an episode."""
+    """Environments that can continue in the middle of an episode."""
     return make_vec_env(
         lambda: TaskEnv(gymnasium.make("procurl/PointMass-s-v0", pool=POOL), POOL), n_envs=n_envs
     )
@@ -142,22 +142,22 @@ def test_two_resumes_agree_in_any_environment(algorithm, tmp_path):
 
 def test_given_equal_evidence_the_curriculum_continues_identically(tmp_path):
     strategy = make_strategy("procurl-val", beta=20)
-    told = {"value_fn": lambda seen: seen[:, 1] / 10}
+    options = {"value_fn": lambda seen: seen[:, 1] / 10}
     env = DummyVecEnv([walk_env] * 2)
-    whole = CurriculumCallback(strategy, **told)
+    whole = CurriculumCallback(strategy, **options)
     new_model(env).learn(512, callback=whole)
 
-    callback = CurriculumCallback(strategy, **told)
+    callback = CurriculumCallback(strategy, **options)
     new_model(env).learn(256, callback=callback)
     callback.save(tmp_path)
-    _, there, _ = resumed(tmp_path, DummyVecEnv([walk_env] * 2), strategy, 256, **told)
+    _, there, _ = resumed(tmp_path, DummyVecEnv([walk_env] * 2), strategy, 256, **options)
     ours, theirs = there.curriculum.state_dict(), whole.curriculum.state_dict()
     assert ours["rng"] == theirs["rng"]
     assert ours["step"] == theirs["step"]
     assert np.array_equal(there.curriculum.next(50), whole.curriculum.next(50))
 
 
-def test_episodes_begin_anew_inside_wrappers_that_forget(tmp_path):
+def test_episodes_restart_inside_wrappers_without_state(tmp_path):
     def env():
         inside = TaskEnv(gymnasium.make("procurl/PointMass-s-v0", pool=POOL), POOL)
         return DummyVecEnv([lambda: gymnasium.wrappers.TimeLimit(inside, 20)])
@@ -173,22 +173,22 @@ def test_episodes_begin_anew_inside_wrappers_that_forget(tmp_path):
         assert np.array_equal(ours, theirs)
 
 
-def told(callback):
-    """Episodes that the strategy was told of, without decay."""
+def episode_count(callback):
+    """The number of episodes that the strategy has received, without decay."""
     state = callback.curriculum.state_dict()["state"]
     return float((state["success.wins"] + state["success.losses"]).sum())
 
 
-def test_no_episode_is_lost_where_episodes_begin_anew(tmp_path):
+def test_no_episode_is_lost_where_episodes_restart(tmp_path):
     strategy = make_strategy("procurl-out", decay=1.0)
     callback = CurriculumCallback(strategy)
     new_model(DummyVecEnv([walk_env] * 2)).learn(256, callback=callback)
     callback.save(tmp_path)
     in_last_rollout = sum(map(len, callback.teacher.tasks))
     assert in_last_rollout > 0
-    played = told(callback) + in_last_rollout
+    played = episode_count(callback) + in_last_rollout
     _, after, _ = resumed(tmp_path, DummyVecEnv([walk_env] * 2), strategy, 128)
-    assert told(after) == pytest.approx(played)
+    assert episode_count(after) == pytest.approx(played)
 
 
 def test_a_run_saves_the_episodes_of_the_rollout_before(tmp_path):
@@ -225,7 +225,7 @@ def test_a_folder_takes_the_latest_run(tmp_path):
     assert np.array_equal(loaded._saved.starts, starts)
 
 
-def test_a_run_goes_on_with_another_number_of_environments(tmp_path):
+def test_a_run_continues_with_another_number_of_environments(tmp_path):
     strategy = make_strategy("plr")
     callback = CurriculumCallback(strategy)
     new_model(point_masses(2)).learn(256, callback=callback)

@@ -197,7 +197,7 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
     def _final(self, which: Ids, done: Mask, success: dict[str, Mask]) -> dict[str, Any]:
         """The final entries of `info` for the episodes `which` [m], in Gymnasium's form."""
         seen = self._episodes.observe(which)
-        final_obs = np.empty(self.num_envs, dtype=object)  # None if the episode goes on
+        final_obs = np.empty(self.num_envs, dtype=object)  # None if the episode continues
         final_obs[which] = np.fromiter(seen, dtype=object, count=len(seen))
         return {
             "final_obs": final_obs,

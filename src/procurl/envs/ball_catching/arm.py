@@ -1,8 +1,8 @@
-"""Where the parts of BallCatching are, for MJX: a chain of links followed in a loop.
+"""Forward kinematics of BallCatching for MJX: a loop over the links of the arm.
 
-`mjx.kinematics` writes the chain out link by link. Compiled for a CPU, everything about a link is
-then computed anew wherever the next one needs it, and with nine links one after the other this
-takes 50 times as long as all the rest of a step.
+`mjx.kinematics` unrolls the chain of links. Compiled for a CPU, each link is then computed again
+wherever a later link needs it. With nine links in a row, this takes 50 times as long as the rest of
+a step.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ from procurl.internals.arrays import Array, Floats32
 
 
 class Arm(NamedTuple):
-    """Turns that do not change, as matrices; positions are in the model."""
+    """Constant rotations, as matrices; positions are in the model."""
 
     bodies: Floats32  # [bodies, 3, 3] of each body's frame in its parent's
     inertias: Floats32  # [bodies, 3, 3] of the principal axes in the body's frame
@@ -23,10 +23,10 @@ class Arm(NamedTuple):
 
 
 def arm_kinematics(model: Any, data: Any) -> Any:
-    """`data` with the positions and turns of all bodies, geoms and joints in the world.
+    """`data` with the positions and rotations of all bodies, geoms and joints in the world.
 
-    The bodies of the model are the world, the arm's base, seven links with a hinge about their z
-    axis each, the net, and the ball.
+    The bodies of the model are the world, the arm's base, seven links that each
+    have a hinge about their z axis, the net, and the ball.
 
     Args:
         model: mjx.Model.
@@ -54,11 +54,11 @@ def arm_kinematics(model: Any, data: Any) -> Any:
 
 
 def _chain(offsets: Array, turns: Array, angles: Array) -> tuple[Array, Array]:
-    """(positions [k, 3], turns [k, 3, 3]) in the world of k links, each fixed to the one before.
+    """(positions [k, 3], rotations [k, 3, 3]) of k links in the world, each fixed to the previous.
 
     Args:
-        offsets: [k, 3] of a link's frame in the one before.
-        turns: [k, 3, 3] likewise, at angle 0.
+        offsets: [k, 3] of a link's frame in the previous link's.
+        turns: [k, 3, 3] rotations of the same frames, at angle 0.
         angles: [k] about the link's z axis.
     """
     import jax.numpy as jnp

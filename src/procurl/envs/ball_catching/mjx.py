@@ -1,8 +1,8 @@
 """BallCatching in JAX programs: the same arm and the same rules, simulated by MJX.
 
-MJX finds the contact of a sphere with a cylinder iteratively. The contact of the ball with the net
-is therefore computed here, as exactly as in MuJoCo's C library: for MJX the net is a sphere, and
-`with_net` replaces the contact with that sphere by the true one.
+MJX finds the contact of a sphere with a cylinder iteratively. This module computes the contact of
+the ball with the net in closed form, like MuJoCo's C library: MJX sees the net as a sphere, and
+`with_net` replaces that contact by the exact one.
 """
 
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ from procurl.envs.ball_catching.rules import (
 from procurl.envs.mujoco.physics import PRECISION, Physics, before_solver, load_mjx, physics_of
 from procurl.internals.arrays import Array
 
-# Of the constraint solver; more of either makes no difference in single precision. MJX takes all
-# steps of a line search, while the C library stops when it has converged.
+# Iterations of the constraint solver; more make no difference in single precision. MJX always takes
+# all steps of a line search, while the C library stops when it has converged.
 NEWTON_STEPS = 8
 LINE_SEARCH_STEPS = 6
 
@@ -77,13 +77,13 @@ class _End(NamedTuple):
     """The result of the latest substep of one arm."""
 
     state: MjxBallState  # of one
-    touched: Array  # []  bool, the ball has touched something, and nothing moves any more
+    touched: Array  # []  bool, the ball has touched something; nothing moves after that
     caught: Array  # []  bool, it was the net
     net_axis: Array  # [3]
 
 
 def _act(state: MjxBallState, action: Array) -> _End:
-    """The substeps of one action, up to and with the first in which the ball touches something."""
+    """The substeps of one action, up to and including the first contact of the ball."""
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -98,7 +98,7 @@ def _act(state: MjxBallState, action: Array) -> _End:
 
 
 def _take_substep(state: MjxBallState, action: Array) -> _End:
-    """One substep. Contacts and the net's axis are as MuJoCo finds them before it moves on."""
+    """One substep. Contacts and the net's axis are those at its start, as in MuJoCo."""
     import jax.numpy as jnp
 
     mjx, (model, blank), parts = load_mjx(), _physics(), _parts()
@@ -156,17 +156,17 @@ def nearest_to_cylinder(point: Array, radius: float, half_height: float) -> tupl
     across, along = jnp.linalg.norm(point[:2]), jnp.abs(point[2])
     outward = jnp.append(point[:2] / jnp.maximum(across, 1e-9), 0.0)
     upward = jnp.asarray([0.0, 0.0, 1.0]) * jnp.where(point[2] > 0.0, 1.0, -1.0)
-    beside, above = across - radius, along - half_height
-    corner = jnp.hypot(beside, above)
-    from_corner = (beside * outward + above * upward) / jnp.maximum(corner, 1e-9)
-    over_edge = (beside >= 0.0) & (above >= 0.0)
-    by_side = jnp.where(beside > above, 1.0, 0.0)
+    outside, above = across - radius, along - half_height
+    corner = jnp.hypot(outside, above)
+    from_corner = (outside * outward + above * upward) / jnp.maximum(corner, 1e-9)
+    over_edge = (outside >= 0.0) & (above >= 0.0)
+    by_side = jnp.where(outside > above, 1.0, 0.0)
     direction = jnp.where(over_edge, from_corner, by_side * outward + (1.0 - by_side) * upward)
-    return direction, jnp.where(over_edge, corner, jnp.maximum(beside, above))
+    return direction, jnp.where(over_edge, corner, jnp.maximum(outside, above))
 
 
 def _frame(normal: Array) -> Array:
-    """[3, 3] a contact's frame by MuJoCo's rule: the first tangent along y, or z if that is far."""
+    """[3, 3] a contact's frame as in MuJoCo: the first tangent along y, or z if y is too close."""
     import jax.numpy as jnp
 
     flat = jnp.abs(normal[1]) < 0.5

@@ -1,4 +1,4 @@
-"""The arm, the net and the ball of BallCatching as a MuJoCo model, written from a small table.
+"""The arm, the net and the ball of BallCatching as a MuJoCo model, generated from a table.
 
 A Barrett WAM arm of seven joints stands with its base 0.6 above the floor and holds a net. Links
 are capsules; only the ball collides, with everything else.
@@ -21,7 +21,7 @@ FRICTION_LOSS = 0.001  # of the arm's joints; the ball's have none
 BALL_MASS = 0.1
 NET_MASS = 0.11
 
-# MuJoCo lays coordinates out in the order of the bodies: the arm's seven hinges, then the ball.
+# MuJoCo orders coordinates like the bodies: the arm's seven hinges, then the ball.
 ARM = slice(0, 7)
 BALL = slice(7, 10)
 NET_GEOM = "net"
@@ -43,8 +43,8 @@ _TURNED_FORTH: Quaternion = (_HALF, _HALF, 0.0, 0.0)  # by +90° about x
 class Hinge(NamedTuple):
     """A joint about the z axis of its link."""
 
-    low: float  # rad, like the next
-    high: float
+    low: float  # rad
+    high: float  # rad
     damping: float  # N·m·s
     torque: float  # the motor's limit, N·m
 
@@ -58,12 +58,12 @@ class Capsule(NamedTuple):
 
 
 class Link(NamedTuple):
-    """One body of the chain; its parent is the one before it."""
+    """One body of the chain; its parent is the previous one."""
 
     name: str
     position: Vector  # of its frame in the parent's
     turn: Quaternion
-    hinge: Hinge | None  # None where it is fixed to the parent
+    hinge: Hinge | None  # None if it is fixed to the parent
     mass: float
     center: Vector  # of mass
     inertia_turn: Quaternion  # of the principal axes
@@ -170,12 +170,12 @@ NET_TURN = _TURNED_FORTH
 def ball_catching_model() -> mujoco.MjModel:
     """The compiled model: 10 coordinates (`ARM`, then `BALL`) and 7 controls, desired positions.
 
-    The PD law is part of the actuators, torque = p·(control − position) − d·velocity within the
-    motors' limits, so that the controls of all substeps of an action are known when it begins. The
-    solver starts cold in every substep: what follows depends on positions and velocities alone.
+    The actuators apply the PD law, torque = p·(control − position) − d·velocity within the motors'
+    limits, so the controls of all substeps are known when an action begins. The solver starts cold
+    in every substep, so the next state depends on positions and velocities alone.
 
-    Its sensors tell, of the latest substep, as MuJoCo found it before moving on: how many contacts
-    the ball has with the net, how many at all, and the net's axis (3 numbers).
+    The sensors report the ball's contacts with the net, all its contacts, and the net's axis (3
+    numbers), as of the start of the latest substep.
     """
     return mujoco.MjModel.from_xml_string(ball_catching_mjcf())
 

@@ -35,7 +35,7 @@ def draw_curriculum(
 ) -> None:
     """Draw the features of the picked tasks against training steps, a panel per feature.
 
-    Lines are means over runs ± 1 standard error, smoothed as learning curves are.
+    Lines are means over runs ± 1 standard error, smoothed like learning curves.
 
     Args:
         found: trends of all contenders, at least one.
@@ -73,7 +73,7 @@ def typical_pictures(
 def draw_pools(pools: Mapping[str, TaskPool], path: Path) -> None:
     """Draw the tasks of several pools: two context variables as a map, the third as color.
 
-    Histograms of both variables are beside each map.
+    Histograms of both variables are drawn above and to the right of each map.
     """
     first = next(iter(pools.values()))
     assert first.contexts is not None
@@ -88,8 +88,8 @@ def draw_pools(pools: Mapping[str, TaskPool], path: Path) -> None:
             assert pool.contexts is not None
             above = figure.add_subplot(grid[0, 2 * i], title=f"{title}: {len(pool)} tasks")
             middle = figure.add_subplot(grid[1, 2 * i], sharex=above)
-            beside = figure.add_subplot(grid[1, 2 * i + 1], sharey=middle)
-            dots = _draw_pool((above, middle, beside), pool, low, high, COLORS[i % len(COLORS)])
+            right = figure.add_subplot(grid[1, 2 * i + 1], sharey=middle)
+            dots = _draw_pool((above, middle, right), pool, low, high, COLORS[i % len(COLORS)])
         if len(first.names) > 2:
             bar = figure.colorbar(dots, cax=figure.add_subplot(grid[1, 2 * k]))
             bar.set_label(_words(first.names[2]))
@@ -97,7 +97,7 @@ def draw_pools(pools: Mapping[str, TaskPool], path: Path) -> None:
 
 def _draw_pool(axes: Any, pool: TaskPool, low: Floats, high: Floats, color: str) -> Any:
     """Draw a map with its two histograms and return the map's dots."""
-    above, middle, beside = axes
+    above, middle, right = axes
     assert pool.contexts is not None
     x, y, last = pool.contexts[:, 0], pool.contexts[:, 1], pool.contexts[:, -1]
     dots = middle.scatter(
@@ -106,12 +106,12 @@ def _draw_pool(axes: Any, pool: TaskPool, low: Floats, high: Floats, color: str)
     middle.set(xlabel=_words(pool.names[0]), ylabel=_words(pool.names[1]))
     bins_x, bins_y = (np.linspace(low[j], high[j], 17) for j in (0, 1))
     above.hist(x, bins_x, color=color, alpha=0.8)
-    beside.hist(y, bins_y, color=color, alpha=0.8, orientation="horizontal")
+    right.hist(y, bins_y, color=color, alpha=0.8, orientation="horizontal")
     above.set_ylabel("tasks")
-    beside.set_xlabel("tasks")
+    right.set_xlabel("tasks")
     above.tick_params(labelbottom=False)
-    beside.tick_params(labelleft=False)
-    for axis in (above, beside):
+    right.tick_params(labelleft=False)
+    for axis in (above, right):
         axis.grid(visible=False)
     return dots
 
@@ -139,7 +139,7 @@ def _draw_features(
     for axis, j in zip(axes, shown, strict=True):
         axis.set(title=_words(features.names[j]), xlabel="training steps")
         label_steps(axis)
-        # At least a standard deviation of the pool is in view, so that chance looks like chance.
+        # Show at least one standard deviation of the pool, so that random changes look small.
         column = features.values[:, j]
         reach = column.mean() + column.std() / 2 * np.array([-1.0, 1.0])
         wanted = np.clip(reach, column.min(), column.max())
@@ -162,5 +162,5 @@ def _height_of(pictures: Mapping[str, Image], wide: float) -> float:
 
 
 def _words(name: str) -> str:
-    """`gate_width` as two words; other underscores are part of the name."""
+    """`gate_width` as two words; underscores at the ends stay."""
     return short_name(re.sub(r"(?<=[^\W_])_(?=[^\W_])", " ", name))

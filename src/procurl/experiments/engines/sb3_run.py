@@ -28,13 +28,13 @@ from procurl.sb3.seeds import seed_of
 from procurl.tasks.pool import TaskPool
 
 EVAL_WIDTH = 32  # environments at a time in evaluations and rollouts
-START_SAMPLES = 16  # with random resets, the starts that a task's value is averaged over
+START_SAMPLES = 16  # initial observations per task whose values are averaged, if resets are random
 
 
 class SB3Run:
     """One run of a `SequentialTrainer`.
 
-    It has its own random state, so that runs may take turns in one process.
+    It has its own random state, so that runs can take turns in one process.
 
     Args:
         job: the experiment and its pools.
@@ -53,7 +53,7 @@ class SB3Run:
         self.stopped_at: int | None = None
         self.best = -np.inf
         self._evaluation = setup.evaluation
-        self._steps = 0  # of training; a run that was stopped goes on counting
+        self._steps = 0  # of training; a stopped run keeps counting
         self._workers = _for_evaluations(env, pool)
         self._test = None if job.test_pool is None else _for_evaluations(env, job.test_pool)
         dynamics = make_host_env(env)
@@ -71,7 +71,7 @@ class SB3Run:
 
     @property
     def train_steps(self) -> int:
-        """Training steps taken; a run that was stopped goes on counting with the others."""
+        """Training steps taken; a stopped run keeps counting with the others."""
         return self._steps
 
     def weights(self) -> NamedArrays:
@@ -128,7 +128,7 @@ class SB3Run:
         )
 
     def state(self) -> tuple[dict[str, Any], NamedArrays]:
-        """(JSON values, arrays) to go on from."""
+        """(JSON values, arrays) of a checkpoint."""
         restore_random_state(self._random)
         saved = state_of(self.callback.teacher)
         scalars, columns = pack_evaluations([self.evaluations])
@@ -154,7 +154,7 @@ class SB3Run:
         return meta, named
 
     def restore(self, meta: dict[str, Any], arrays: NamedArrays) -> None:
-        """Go on from `state`, in a new run."""
+        """Continue from `state` in a new run."""
         self._steps, self.seconds = meta["steps"], meta["seconds"]
         self.stopped_at = meta["stopped_at"]
         self.best = -np.inf if meta["best"] is None else meta["best"]
@@ -166,7 +166,7 @@ class SB3Run:
         self.model._n_updates = meta["updates"]
         self.callback.picks = [arrays["/picks"]]
         self.callback.resume_from(SavedRun(meta["teacher"], within("teacher/", arrays), None))
-        self.model.learn(0, self.callback, reset_num_timesteps=False)  # takes it up, no more
+        self.model.learn(0, self.callback, reset_num_timesteps=False)  # only restores
         self._random = random_state()
 
     def models(self) -> RunModels:

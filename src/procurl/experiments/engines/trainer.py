@@ -51,7 +51,7 @@ class Trainer(Protocol):
         """Evaluate every run now; `step` is the step to record."""
 
     def checkpoint(self) -> Checkpoint:
-        """The state from which another process goes on bit for bit."""
+        """The state from which another process continues bit for bit."""
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of a trainer with an equal identity."""

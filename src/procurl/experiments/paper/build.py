@@ -1,4 +1,4 @@
-"""`procurl paper`: tables, figures and theorems of the paper, our numbers beside its own.
+"""`procurl paper`: tables, figures and theorems of the paper, with our numbers and its own.
 
 Missing runs are trained and kept under `OUT/runs`, with compact records under `OUT/records`. All
 pages are built from the records, so recorded runs are not trained again.
@@ -30,7 +30,7 @@ from procurl.experiments.paper.training import (
 from procurl.internals.files import write_text
 from procurl.internals.hardware import cores
 
-NOTES = "notes.md"  # beside a page
+NOTES = "notes.md"  # in the same folder as a page
 
 __all__ = ["PaperOptions", "build_entry", "join", "list_entries", "run"]
 

@@ -1,4 +1,4 @@
-"""Trains the runs that entries of the paper need and records do not have yet."""
+"""Train the runs that entries of the paper need and records do not have yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

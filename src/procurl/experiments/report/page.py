@@ -1,4 +1,4 @@
-"""`procurl report`: one self-contained HTML file, with tables and figures beside it.
+"""`procurl report`: one self-contained HTML file, with tables and figures in files next to it.
 
 The page contains its style, scripts and data and needs no network. A content security policy with
 their hashes stops the browser from running or loading anything else.
@@ -88,7 +88,7 @@ def report_html(results: Results, files: Sequence[str] = ()) -> str:
 
     Args:
         results: of any engine; without evaluations the page says so.
-        files: names of the tables and figures beside the page, to link.
+        files: names of the tables and figures to link.
     """
     curves = learning_curves(results)
     rows = with_test(standings(curves), curves) if curves else []

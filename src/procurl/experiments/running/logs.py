@@ -14,7 +14,7 @@ from procurl.records.results import RunId
 
 
 class Log(Protocol):
-    """Where evaluations go besides the store."""
+    """A destination of evaluations in addition to the store."""
 
     def add(self, run: RunId, evaluation: Evaluation) -> None:
         """Log one evaluation."""

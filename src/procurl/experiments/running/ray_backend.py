@@ -60,8 +60,8 @@ class RayBackend:
     ) -> None:
         """Train every batch; see `Backend`.
 
-        Nodes send their checkpoints, and the driver writes them. A batch whose node is lost goes on
-        elsewhere from the last checkpoint that arrived.
+        Nodes send their checkpoints, and the driver writes them. If a node is lost, its batch
+        continues elsewhere from the last checkpoint that arrived.
         """
         gpu = self.device == "gpu"
         places = self.resources.get("GPU", 0) / GPU_SHARE if gpu else self.resources.get("CPU", 1)

@@ -71,7 +71,7 @@ def stochastic(network: ActorCritic, params: Any, noise: Iterable[NDArray[Any]])
 
 
 def deterministic(network: ActorCritic, params: Any) -> Act:
-    """The deterministic policy, which takes the likeliest action."""
+    """The deterministic policy, which takes the most likely action."""
     return lambda observations: np.asarray(deterministic_actions(network, params, observations))
 
 

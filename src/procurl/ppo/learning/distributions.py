@@ -32,7 +32,7 @@ class Gaussian(NamedTuple):
         return jnp.broadcast_to(entropy, self.mean.shape[:-1])
 
     def mode(self) -> Array:
-        """[..., a] the likeliest action."""
+        """[..., a] the most likely action."""
         return self.mean
 
     def sample(self, noise: Array) -> Array:
@@ -62,7 +62,7 @@ class Categorical(NamedTuple):
         return -jnp.sum(jnp.exp(log_p) * log_p, axis=-1)
 
     def mode(self) -> Array:
-        """[...] the likeliest action, the first if several tie."""
+        """[...] the most likely action, the first if several tie."""
         return jnp.argmax(self.logits, axis=-1)
 
     def sample(self, noise: Array) -> Array:

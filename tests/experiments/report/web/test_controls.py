@@ -93,7 +93,7 @@ def test_the_keyboard_reads_the_curves_too(browser):
     assert "arrow keys" in browser.text("#curve-reading")
 
 
-def test_single_runs_are_drawn_when_asked_for(browser):
+def test_single_runs_are_drawn_on_request(browser):
     assert browser.js("document.querySelectorAll('#curve-chart .thin').length") == 0
     browser.click("#single-runs")
     assert browser.js("document.querySelectorAll('#curve-chart .thin').length") == 12

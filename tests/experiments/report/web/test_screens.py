@@ -63,7 +63,7 @@ def test_the_results_need_no_scrolling_on_a_desktop(browser, tmp_path, width):
 
 
 @pytest.mark.parametrize("names", [["size"], None])
-def test_tasks_are_counted_in_whole_numbers(browser, tmp_path, names):
+def test_tasks_are_counted_in_integers(browser, tmp_path, names):
     pool = TaskPool([[0.1], [0.5]], names=names) if names else TaskPool.from_seeds(2)
     show(browser, report_results(pool=pool, env="my own"), tmp_path)
     ticks = browser.js(
