@@ -3,13 +3,15 @@
 import os
 import random
 import shutil
+import sqlite3
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from procurl.records.store import FILE, open_experiment
+from procurl.records.tables import put
 from tests.experiments.stores import EXPERIMENT, POOL, everything, filled, read_or_refused
 
 
@@ -22,6 +24,28 @@ def test_a_truncated_store_is_refused_by_name(tmp_path, size):
         everything(tmp_path)
     with pytest.raises(ValueError, match="is damaged"), open_experiment(tmp_path, EXPERIMENT, POOL):
         pass
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("pool", b"abc"),
+        ("pool", "text"),
+        ("pool", None),
+        ("experiment", "[]"),
+        ("experiment", "{}"),
+        ("experiment", "[" * 100_000),
+        ("experiment", b"\xff"),
+    ],
+)
+def test_crafted_rows_with_a_valid_checksum_are_refused_in_one_sentence(tmp_path, key, value):
+    path = filled(tmp_path) / FILE
+    with closing(sqlite3.connect(path)) as connection:
+        put(connection, "facts", (key, value))
+        connection.commit()
+    with pytest.raises(ValueError, match=f"^{path}") as raised:
+        everything(tmp_path)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path):

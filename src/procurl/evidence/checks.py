@@ -53,7 +53,7 @@ def _step(given: Any) -> Any:
 def _numbers(argument: str, given: Any, n: int) -> NDArray[np.float64]:
     """[n] `given` in double precision."""
     try:
-        array = _plain(argument, given, f"{n} numbers").astype(np.float64)
+        array = _plain(argument, given, f"{n} numbers").astype(np.float64, copy=False)
     except OverflowError as error:  # an integer of more than 308 digits
         raise ValueError(f"{argument} must be at most {LIMIT:g} in size: {error}") from error
     if array.shape != (n,):
@@ -89,6 +89,8 @@ def _plain(argument: str, given: Any, expected: str) -> NDArray[Any]:
 
 def _check_size(name: str, array: NDArray[np.float64], relevant: NDArray[np.bool_]) -> None:
     """Raise unless the relevant numbers are finite and at most `LIMIT` in size."""
+    if array.min() >= -LIMIT and array.max() <= LIMIT:
+        return
     bad = ~(np.abs(array) <= LIMIT) & relevant
     if not bad.any():
         return

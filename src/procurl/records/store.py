@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
+from procurl.internals.archive import content_errors
 from procurl.records.evaluation import Evaluation, column_names, from_scalars, scalar_values
 from procurl.records.experiment import Contender, Experiment, RunPlan, differences
 from procurl.records.export import ExportRow
@@ -52,7 +53,7 @@ class Store:
         self._version = -1  # of the file, which other processes may change
         self._guard = Guard(self.path)
         try:
-            with clear_errors(self.path):
+            with clear_errors(self.path), content_errors(self.path):
                 check_tables(connection, self.path)
                 self._guard.check_commits(connection)
                 self.experiment = Experiment(**json.loads(self._fact("experiment")))
@@ -199,8 +200,9 @@ class Store:
                 for row in counted_rows(self._db, self.path, "runs")
                 if row[6] is not None
             }
-            pool = unpack_pool(self._fact("pool"))
-            facts = self._facts()
+            with content_errors(self.path):
+                pool = unpack_pool(self._fact("pool"))
+                facts = self._facts()
         return Results(
             env=experiment.env,
             engine=experiment.engine,
@@ -227,7 +229,8 @@ class Store:
             raise DamagedError(self.path, f"evaluations has {len(plain)} rows of {count} of {run}")
         if [row[1] for row in found] != [e.step for e in plain]:
             raise DamagedError(self.path, f"details has {len(found)} rows of {len(plain)} of {run}")
-        return [unpack_detail(e, row[2:]) for e, row in zip(plain, found, strict=True)]
+        with content_errors(self.path):
+            return [unpack_detail(e, row[2:]) for e, row in zip(plain, found, strict=True)]
 
     def _evaluations(self) -> dict[RunId, list[Evaluation]]:
         """The evaluations of all planned runs, in order, without picks and snapshots."""
