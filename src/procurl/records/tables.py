@@ -130,6 +130,7 @@ def _connect(path: Path, form: str, query_only: bool = False) -> Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
     try:
         connection.execute(f"PRAGMA query_only = {query_only}")
+        connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk when it returns
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()
