@@ -21,7 +21,8 @@ from procurl.internals.streams import safe_streams
 from procurl.strategies import make_strategy, strategy_names
 
 INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+# Windows has no SIGHUP.
+STOP_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 PRINTING = ("export", "envs", "strategies")  # commands that only print
 
 
