@@ -15,7 +15,7 @@ test: .venv/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n auto -m "not soak"
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not soak"
 
 soak: .venv/test.stamp
 	$(BIN)/pytest -q -m soak

@@ -1,5 +1,8 @@
-"""JAX keeps what it compiles for the tests, so that running them again is quick, and PyTorch takes
-one thread: with small networks on a busy machine, more only wait for each other.
+"""Settings for fast tests.
+
+JAX caches compiled programs on disk and compiles them without optimization: the programs of the
+tests are small, and compiling takes longer than running them. PyTorch uses one thread, because the
+threads of small networks only wait for each other.
 """
 
 import os
@@ -9,3 +12,4 @@ CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")

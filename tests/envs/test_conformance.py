@@ -66,7 +66,15 @@ def form_of(name: str, kind: str) -> Any:
     return HostForm(make_host_env(name)) if kind == "host" else CompiledForm(make_array_env(name))
 
 
-@pytest.fixture(params=[(name, kind) for name in NAMES for kind in ("host", "jax")], ids="-".join)
+def parameters():
+    """Every form; those that take half a minute to compile belong to the long tests."""
+    for name in NAMES:
+        yield pytest.param((name, "host"), id=f"{name}-host")
+        marks = () if name in ONE_CLASS else pytest.mark.soak
+        yield pytest.param((name, "jax"), id=f"{name}-jax", marks=marks)
+
+
+@pytest.fixture(params=parameters())
 def form(request):
     return form_of(*request.param)
 

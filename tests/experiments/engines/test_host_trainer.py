@@ -36,7 +36,7 @@ def test_it_is_evaluated_as_the_experiment_says(whole):
     trainer = make_trainer(JOB, BATCH)
     assert trainer.identity["eval_every"] == 64
     assert trainer.identity["device"].endswith("stepped on the host")
-    assert trainer.runs[0].run.eval_episodes == 2
+    assert trainer.runs[0].run.evaluation.episodes == 2
     evaluations = [m for said in whole for m in (said.evaluations or [[]])[0]]
     assert [(m.step, m.train_steps) for m in evaluations] == [(64, 64), (128, 128), (160, 160)]
     assert all(np.isfinite(m.performance) for m in evaluations)

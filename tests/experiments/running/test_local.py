@@ -77,7 +77,7 @@ def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
 
 def make_worker(target, *arguments):
     """A process that runs `target` in place of training, seen from the driver."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=target, args=(ours, theirs, *arguments))
     process.start()
@@ -90,7 +90,6 @@ def end_by(ours, theirs, how):
     os.kill(os.getpid(), how)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -157,7 +156,6 @@ def fail(ours, theirs):
     theirs.send(ImportError("flax is not installed"))
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_sending_to_a_process_that_failed_raises_its_error():
     worker = make_worker(fail)
     worker.process.join()
