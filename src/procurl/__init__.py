@@ -7,12 +7,12 @@ training engines (`ppo`, `sb3`), `experiments` and `cli` are built on these and 
 NumPy.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from procurl.curriculum import Curriculum, Metrics
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
+from procurl.internals.lazy import lazy_names
 from procurl.strategies import (
     IID,
     PLR,
@@ -109,12 +109,4 @@ __all__ = [
     "strategy_names",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+__getattr__, __dir__ = lazy_names(__name__, _LAZY)

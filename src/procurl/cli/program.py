@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -142,30 +142,49 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_training_commands(commands)
     add_paper_command(commands)
-
-    report = commands.add_parser(
+    _add_results_command(
+        commands,
         "report",
-        help="write report.html, figures and tables for a results directory",
-        description="Write report.html (one self-contained file), PNG and SVG figures, and tables "
-        "as Markdown and CSV into a results directory. compare and train do this when they end; "
-        "you can do it at any time, even while they run.",
+        _report,
+        "write report.html, figures and tables for a results directory",
+        "Write report.html (one self-contained file), PNG and SVG figures, and tables as Markdown "
+        "and CSV into a results directory. compare and train do this when they end; you can do it "
+        "at any time, even while they run.",
     )
-    report.add_argument(
-        "folder", type=Path, metavar="DIR", help="a results directory, as given to --out"
-    )
-    report.set_defaults(run=_report)
-
-    export = commands.add_parser(
+    _add_results_command(
+        commands,
         "export",
-        help="print the evaluations in a results directory as CSV",
-        description="Print every evaluation of every run in a results directory as CSV, sorted by "
-        "strategy, seed and step.",
+        _export,
+        "print the evaluations in a results directory as CSV",
+        "Print every evaluation of every run in a results directory as CSV, sorted by strategy, "
+        "seed and step.",
     )
-    export.add_argument(
+    _add_pool_command(commands)
+    envs = commands.add_parser(
+        "envs", help="list the environments", description="List the environments."
+    )
+    envs.set_defaults(run=_envs)
+    strategies = commands.add_parser(
+        "strategies",
+        help="list the strategies with their settings and defaults",
+        description="List the strategies with the evidence they need, their settings and defaults.",
+    )
+    strategies.set_defaults(run=_strategies)
+    return parser
+
+
+def _add_results_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], short: str, text: str
+) -> None:
+    """Add a command whose only argument is a results directory."""
+    command = commands.add_parser(name, help=short, description=text)
+    command.add_argument(
         "folder", type=Path, metavar="DIR", help="a results directory, as given to --out"
     )
-    export.set_defaults(run=_export)
+    command.set_defaults(run=run)
 
+
+def _add_pool_command(commands: Any) -> None:
     pool = commands.add_parser(
         "pool",
         help="write a pool of tasks to a file",
@@ -184,18 +203,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     pool.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file")
     pool.set_defaults(run=_pool)
-
-    envs = commands.add_parser(
-        "envs", help="list the environments", description="List the environments."
-    )
-    envs.set_defaults(run=_envs)
-    strategies = commands.add_parser(
-        "strategies",
-        help="list the strategies with their settings and defaults",
-        description="List the strategies with the evidence they need, their settings and defaults.",
-    )
-    strategies.set_defaults(run=_strategies)
-    return parser
 
 
 def _report(parsed: argparse.Namespace) -> int:

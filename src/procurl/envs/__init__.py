@@ -9,8 +9,7 @@ Importing this package registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-
 installed. PointMass and Karel need NumPy, or JAX; BallCatching and AntGoal need MuJoCo.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from procurl.envs.array_env import ArrayEnv, Transition, require_context
 from procurl.envs.registry import (
@@ -20,6 +19,7 @@ from procurl.envs.registry import (
     make_pool,
     register_with_gymnasium,
 )
+from procurl.internals.lazy import lazy_names
 
 if TYPE_CHECKING:
     from procurl.envs.adapters.gym_env import GymEnv
@@ -102,12 +102,10 @@ _LAZY_NAMES = {
     "rendering.contact_sheet": ("contact_sheet", "write_png"),
     "rendering.playback": ("Episode", "play", "write_gif"),
 }
-_MODULES = {name: module for module, names in _LAZY_NAMES.items() for name in names}
+_MODULES = {
+    name: f"procurl.envs.{module}" for module, names in _LAZY_NAMES.items() for name in names
+}
 
 register_with_gymnasium()
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"procurl.envs.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -5,7 +5,7 @@ from pkgutil import resolve_name
 from typing import NamedTuple
 
 from procurl.envs.array_env import ArrayEnv
-from procurl.internals.checks import suggest
+from procurl.internals.checks import require_known
 from procurl.tasks.pool import TaskPool
 
 
@@ -115,9 +115,5 @@ def register_with_gymnasium() -> None:
 
 
 def _spec(name: str) -> EnvSpec:
-    if name not in ENVIRONMENTS:
-        raise ValueError(
-            f"environment {name!r} is not known.{suggest(name, ENVIRONMENTS)} "
-            f"Known environments: {', '.join(ENVIRONMENTS)}"
-        )
+    require_known("environment", name, ENVIRONMENTS, "environments")
     return ENVIRONMENTS[name]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from procurl.internals.checks import suggest
+from procurl.internals.checks import require_known
 from procurl.internals.settings import with_settings
 from procurl.ppo.learning.settings import PPOSettings, paper_settings
 from procurl.records.experiment import Experiment, read_settings
@@ -140,11 +140,7 @@ PRESETS: dict[str, Preset] = {
 
 def preset(env: str) -> Preset:
     """The preset of an environment, by name."""
-    if env not in PRESETS:
-        raise ValueError(
-            f"environment {env!r} is not known.{suggest(env, PRESETS)} "
-            f"Known environments: {', '.join(PRESETS)}"
-        )
+    require_known("environment", env, PRESETS, "environments")
     return PRESETS[env]
 
 

@@ -69,6 +69,15 @@ def require_bounds(v_min: float | None, v_max: float | None) -> None:
         raise ValueError(f"v_max must be at least v_min={v_min!r}, got v_max={v_max!r}")
 
 
+def require_known(kind: str, name: object, known: Collection[str], plural: str) -> None:
+    """Raise unless `name` is known, with the closest known name as a suggestion."""
+    if name not in tuple(known):  # a name need not be hashable
+        raise ValueError(
+            f"{kind} {name!r} is not known.{suggest(name, known)} "
+            f"Known {plural}: {', '.join(known)}"
+        )
+
+
 def suggest(name: object, known: Iterable[str]) -> str:
     """' Did you mean …?' for a mistyped name, or nothing if no known name is close."""
     by_lower = {each.lower(): each for each in known}

@@ -7,8 +7,9 @@ any Gymnasium vector environment. Read from the bottom up: `learning` (PPO itsel
 package does not import JAX, so that every engine can use the settings.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from procurl.internals.lazy import lazy_names
 
 if TYPE_CHECKING:
     from procurl.ppo.checkpoints import checkpoint_of, restore
@@ -31,19 +32,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    "EvaluationPlan": "evaluation_plan",
-    "HostRun": "host.run",
-    "PPOSettings": "learning.settings",
-    "Runs": "runs",
-    "checkpoint_of": "checkpoints",
-    "host_checkpoint": "host.checkpoints",
-    "paper_settings": "learning.settings",
-    "restore": "checkpoints",
-    "restore_host": "host.checkpoints",
+    "EvaluationPlan": "procurl.ppo.evaluation_plan",
+    "HostRun": "procurl.ppo.host.run",
+    "PPOSettings": "procurl.ppo.learning.settings",
+    "Runs": "procurl.ppo.runs",
+    "checkpoint_of": "procurl.ppo.checkpoints",
+    "host_checkpoint": "procurl.ppo.host.checkpoints",
+    "paper_settings": "procurl.ppo.learning.settings",
+    "restore": "procurl.ppo.checkpoints",
+    "restore_host": "procurl.ppo.host.checkpoints",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"procurl.ppo.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

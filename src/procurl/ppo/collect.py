@@ -33,6 +33,15 @@ class Rollout(NamedTuple):
     tasks: Array  # [T, b] int32
 
 
+class _Draws(NamedTuple):
+    """All random numbers of a rollout."""
+
+    next_tasks: Array  # [T, b] the task that follows if an episode ends at this step
+    action_noise: Array  # [T, b, ...]
+    noise: Array  # [T, b, ...] of the dynamics
+    start_noise: Array  # [T, b, ...] of the starts of the next tasks
+
+
 def head_of(env: ArrayEnv) -> GaussianHead | CategoricalHead:
     """The policy head for the action space of `env`."""
     if env.n_actions is not None:
@@ -86,41 +95,32 @@ def collect(
         key: one random key.
         steps: T.
     """
-    b = len(lanes.tasks)
+    kind, _ = jax.eval_shape(lambda o: forward(network, params, o), lanes.observations)
+    shape = (steps, len(lanes.tasks))
     task_key, action_key, noise_key = jax.random.split(key, 3)
     start_key = jax.random.fold_in(key, 3)
-    head = network.head
-    kind, _ = jax.eval_shape(lambda o: forward(network, params, o), lanes.observations)
-    draws = (
-        draw_tasks(task_key, cumulative, (steps, b)),
-        kind.draw_noise(action_key, (steps, b, head.size)),
-        jax.random.normal(noise_key, (steps, b, *env.noise_shape)),
-        jax.random.normal(start_key, (steps, b, *env.start_noise_shape)),
+    draws = _Draws(
+        draw_tasks(task_key, cumulative, shape),
+        kind.draw_noise(action_key, (*shape, network.head.size)),
+        jax.random.normal(noise_key, (*shape, *env.noise_shape)),
+        jax.random.normal(start_key, (*shape, *env.start_noise_shape)),
     )
 
-    def step(lanes: Lanes, drawn: tuple[Array, Array, Array, Array]) -> tuple[Lanes, Rollout]:
-        next_tasks, action_noise, noise, start_noise = drawn
+    def step(lanes: Lanes, drawn: _Draws) -> tuple[Lanes, Rollout]:
         policy, _ = forward(network, params, lanes.observations)
-        actions = policy.sample(action_noise)
-        after = env.step(lanes.env, actions, noise)
+        actions = policy.sample(drawn.action_noise)
+        after = env.step(lanes.env, actions, drawn.noise)
         gained = lanes.gained + after.reward
-        seen = Rollout(
-            lanes.observations,
-            actions,
-            after.reward,
-            after.done,
-            after.success,
-            gained,
-            lanes.tasks,
-        )
-        fresh = env.start(contexts[next_tasks], start_noise)
+        outcome = (after.reward, after.done, after.success, gained)
+        taken = Rollout(lanes.observations, actions, *outcome, lanes.tasks)
+        fresh = env.start(contexts[drawn.next_tasks], drawn.start_noise)
         state = choose(after.done, fresh, after.state)
         following = Lanes(
             state,
             env.observe(state),
-            jnp.where(after.done, next_tasks, lanes.tasks),
+            jnp.where(after.done, drawn.next_tasks, lanes.tasks),
             jnp.where(after.done, 0.0, gained),
         )
-        return following, seen
+        return following, taken
 
     return lax.scan(step, lanes, draws)

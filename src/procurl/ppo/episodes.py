@@ -93,9 +93,23 @@ def play_episodes(
         )
 
     first = jnp.arange(width, dtype=jnp.int32)
-    start = _Lanes(
-        env=fresh(first),
-        episode=first,
+    start = _start(fresh(first), first, total)
+    end = lax.while_loop(lambda lanes: jnp.any(lanes.episode < total), advance, start)
+    return Episodes(end.returns.reshape(-1, k), end.success.reshape(-1, k), end.steps)
+
+
+def _start(env: Any, episodes: Array, total: int) -> _Lanes:
+    """The loop before its first step.
+
+    Args:
+        env: states of the environments at the start of their episodes.
+        episodes: [width] the numbers of these episodes.
+        total: number of episodes to play.
+    """
+    width = len(episodes)
+    return _Lanes(
+        env=env,
+        episode=episodes,
         age=jnp.zeros(width, dtype=jnp.int32),
         gained=jnp.zeros(width, dtype=jnp.float32),
         started=jnp.asarray(width, dtype=jnp.int32),
@@ -103,8 +117,6 @@ def play_episodes(
         returns=jnp.zeros(total, dtype=jnp.float32),
         success=jnp.zeros(total, dtype=bool),
     )
-    end = lax.while_loop(lambda lanes: jnp.any(lanes.episode < total), advance, start)
-    return Episodes(end.returns.reshape(-1, k), end.success.reshape(-1, k), end.steps)
 
 
 def choose(where: Array, yes: Tree, no: Tree) -> Tree:

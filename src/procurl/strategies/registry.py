@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any
 
-from procurl.internals.checks import suggest
+from procurl.internals.checks import require_known
 from procurl.internals.settings import with_settings
 from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.iid import IID
@@ -47,11 +47,7 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
     ProCuRL(success=CriticSuccess(v_min=0.0, v_max=60.0, refresh_every=None), beta=10.0, gamma1=1.0,
             gamma2=1.0, p_star=1.0, floor=0.0, epsilon=None)
     """
-    if name not in strategy_names():
-        raise ValueError(
-            f"strategy {name!r} is not known.{suggest(name, _DEFAULTS)} "
-            f"Known strategies: {', '.join(_DEFAULTS)}"
-        )
+    require_known("strategy", name, _DEFAULTS, "strategies")
     strategy: Strategy = with_settings(name, _DEFAULTS[name](), settings)
     strategy.check()
     return strategy

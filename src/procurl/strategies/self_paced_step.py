@@ -142,7 +142,7 @@ class _Search(NamedTuple):
     high: Array  # and at most this
     x: Array  # where to look next, and at last the root
     excess: Array  # size of the function where we looked last
-    carried: Array  # what the function hands on to its next call
+    carried: Array  # what the function passes to its next call
     iterations: Array
     done: Array
 

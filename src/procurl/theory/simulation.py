@@ -76,34 +76,57 @@ def simulate(
     pool = TaskPool.from_seeds(p.shape[1])
     curricula = [Curriculum(strategy, pool, seed=seed) for seed in seeds]
     uniform = np.stack([np.random.default_rng([seed, 1]).random(episodes) for seed in seeds])
-    knowledge = learner.knowledge(p, p_star)
-    success = learner.success(knowledge, p_star)
-    performance = np.empty((len(seeds), episodes + 1))
-    performance[:, 0] = success.mean(axis=1)
+    students = _Students(learner, p, p_star)
+    performance = [students.success.mean(axis=1)]
     uses = curricula[0].strategy.uses
     totals = [no_episodes(p.shape[1], 1)] * len(seeds)
-    played = np.zeros(p.shape, dtype=np.int64)
     for start in range(0, episodes, refresh):
         for run, curriculum in enumerate(curricula):
-            _observe(curriculum, start, success[run].copy(), totals[run])
+            _observe(curriculum, start, students.success[run].copy(), totals[run])
         count = min(refresh, episodes - start)
         chosen = np.stack([curriculum.next(count) for curriculum in curricula], axis=1)
         outcomes, before = np.zeros(chosen.shape, dtype=bool), np.zeros(chosen.shape)
         for i, tasks in enumerate(chosen):
-            which = (np.arange(len(seeds)), tasks)
-            before[i] = success[which]
-            after, outcomes[i] = learner.play(
-                knowledge[which], p_star[which], uniform[:, start + i]
-            )
-            played[which] += 1
-            knowledge[which] = after
-            success[which] = learner.success(after, p_star[which])
-            performance[:, start + i + 1] = success.mean(axis=1)
+            before[i], outcomes[i] = students.play(tasks, uniform[:, start + i])
+            performance.append(students.success.mean(axis=1))
         for run, total in enumerate(totals):
             totals[run] = _add_episodes(
                 without_counts(total), uses, chosen[:, run], outcomes[:, run], before[:, run]
             )
-    return Simulation(performance, p_star.mean(axis=1), success, played)
+    best = p_star.mean(axis=1)
+    return Simulation(np.stack(performance, axis=1), best, students.success, students.played)
+
+
+class _Students:
+    """One learner per seed, side by side.
+
+    Args:
+        learner: how knowledge changes with an episode.
+        p: [seeds, n] success before training.
+        p_star: [seeds, n] the success that each task can reach.
+    """
+
+    def __init__(self, learner: Learner, p: Floats, p_star: Floats) -> None:
+        self.learner = learner
+        self.p_star = p_star
+        self.knowledge = learner.knowledge(p, p_star)
+        self.success = learner.success(self.knowledge, p_star)
+        self.played: Ids = np.zeros(p.shape, dtype=np.int64)
+
+    def play(self, tasks: Ids, uniform: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Play one episode per seed; returns (success of the task before, whether it was won).
+
+        Args:
+            tasks: [seeds].
+            uniform: [seeds] random numbers that decide the outcomes.
+        """
+        which = (np.arange(len(tasks)), tasks)
+        before, p_star = self.success[which], self.p_star[which]
+        after, won = self.learner.play(self.knowledge[which], p_star, uniform)
+        self.played[which] += 1
+        self.knowledge[which] = after
+        self.success[which] = self.learner.success(after, p_star)
+        return before, won
 
 
 def steps_to_reach(simulation: Simulation, epsilon: float) -> Floats:
