@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from procurl.ppo.runs import APART
+from procurl.ppo.runs import APART, refresh_groups
 from procurl.strategies import make_strategy
 from tests.ppo.toy import SMALL, make_runs, row, same
 
@@ -38,7 +38,7 @@ def test_groups_are_of_one_size_and_hold_every_run_that_is_due(due):
     runs = make_runs(
         [make_strategy("procurl-env-2", c_rollouts=3)] * WIDTH, seeds=tuple(range(WIDTH))
     )
-    groups = list(runs._refresh_groups(np.array(due)))
+    groups = list(refresh_groups(np.array(due), runs.refresh_size))
     assert {len(group) for group in groups} == {WIDTH // APART}
     assert sorted({int(run) for group in groups for run in group}) == due
 
@@ -47,6 +47,6 @@ def test_runs_without_a_budget_are_refreshed_at_once():
     runs = make_runs(
         [make_strategy("procurl-env", c_rollouts=3)] * WIDTH, seeds=tuple(range(WIDTH))
     )
-    (group,) = runs._refresh_groups(np.arange(WIDTH - 1))  # one has stopped
+    (group,) = refresh_groups(np.arange(WIDTH - 1), runs.refresh_size)  # one has stopped
     assert len(group) == WIDTH
     assert set(group.tolist()) == set(range(WIDTH - 1))

@@ -91,7 +91,9 @@ class Runs:
         self.teacher = Teacher.of(first, len(self.pool), self.n_envs)
         self._classroom = Classroom(self.agent, self.teacher)
         self._always_due = is_always_due(first)
-        self._due_together = is_due_together(first)
+        # If runs are due at different steps, few of them wait for the rollouts of others.
+        w = len(self.seeds)
+        self.refresh_size = w if is_due_together(first) else max(1, w // APART)
         self._strategies = _stack("strategies", self.strategies)
         self._ppo = _stack("ppo", self.ppo)
         self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
@@ -181,7 +183,7 @@ class Runs:
             )
         if due.any() and self.teacher.plan is not None:
             keys = programs.run_keys(self._seeds, PURPOSE.roll_out, self.updates)
-            for rows in self._refresh_groups(np.flatnonzero(due & np.asarray(alive))):
+            for rows in refresh_groups(np.flatnonzero(due & np.asarray(alive)), self.refresh_size):
                 teaching = programs.teach_by_rollouts(
                     self._classroom,
                     self._strategies,
@@ -203,18 +205,6 @@ class Runs:
         alive = np.asarray(self.state.alive)
         # A run that has stopped stays as it is; it must not make the others wait or refresh.
         return due | ~alive if (due & alive).any() else np.zeros_like(due)
-
-    def _refresh_groups(self, due: Ids) -> Iterator[Ids]:
-        """The runs at `due` in groups of equal size, so that one program refreshes them all.
-
-        If runs are due at different steps the groups are small, so that few runs wait for the
-        rollouts of others.
-        """
-        w = len(self.seeds)
-        size = w if self._due_together else max(1, w // APART)
-        for first in range(0, len(due), size):
-            group = due[first : first + size]
-            yield np.concatenate([group, np.repeat(group[:1], size - len(group))])
 
     def evaluate(self, step: int) -> list[Evaluation]:
         """Evaluate all runs and keep the best weights so far.
@@ -289,6 +279,16 @@ class Runs:
             self.evaluation.episodes,
             self.evaluation.stochastic,
         )
+
+
+def refresh_groups(due: Ids, size: int) -> Iterator[Ids]:
+    """The runs `due` in groups of equal size, so that one program refreshes them all.
+
+    The last group is filled up by repeating its first run.
+    """
+    for first in range(0, len(due), size):
+        group = due[first : first + size]
+        yield np.concatenate([group, np.repeat(group[:1], size - len(group))])
 
 
 def _bound(strategies: Sequence[Strategy], pool: TaskPool) -> list[Strategy]:

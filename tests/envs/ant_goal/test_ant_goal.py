@@ -83,12 +83,13 @@ def test_an_observation_is_goal_positions_and_velocities():
     np.testing.assert_array_equal(shown[0, 17:], 1000.0)
 
 
-def test_contact_forces_are_filled_in():
-    states = ENV.initial(np.array([[1.0, 0.0]]))
+def test_contact_forces_cost_reward():
+    goals, still = np.array([[1.0, 0.0]]), np.zeros((1, 8))
+    states = ENV.initial(goals)
     for _ in range(20):  # the ant falls onto its feet
-        states, *_ = ENV.step(states, np.zeros((1, 8)), NO_NOISE)
-    _, forces = ENV._simulate(states.physics, np.zeros((1, 8)))
-    assert np.abs(forces).max() > 1.0
+        states, reward, *_ = ENV.step(states, still, NO_NOISE)
+    free = rewards(distances(goals, states.physics[:, AT]), still, np.zeros((1, 1, 6)))
+    assert (free - reward).item() > 0.0005  # more than a force of 1
 
 
 def test_no_episode_ends_before_the_horizon_and_success_is_nearness():

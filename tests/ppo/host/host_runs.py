@@ -65,8 +65,8 @@ def put_all_on(run, task):
 
 def collected(run):
     """The rollout of the next update, and where it was cut short."""
-    key, _ = jax.random.split(run._key(PURPOSE.train))
-    return run._collect(key)
+    key, _ = jax.random.split(run.random_key(PURPOSE.train))
+    return run.collect(key)
 
 
 class Counter(gymnasium.Env[Any, Any]):

@@ -19,6 +19,7 @@ from procurl.envs.adapters.vector_env import GymVectorEnv
 from procurl.ppo.collect import collect, enter, head_of
 from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.host import run as host
+from procurl.ppo.host.env import HostEnv
 from procurl.ppo.host.run import HostRun
 from procurl.ppo.learning.networks import actor_critic, forward
 from procurl.ppo.programs import PURPOSE, Agent
@@ -89,7 +90,7 @@ def test_equals_the_compiled_engine_where_both_are_given_the_same_chance(env, ta
     close = partial(np.testing.assert_allclose, rtol=0.0, atol=tolerance)
     fresh = run.params
     for _ in range(3):
-        key = run._key(PURPOSE.train)
+        key = run.random_key(PURPOSE.train)
         stepped.draw(key, steps)
         run.advance()
         rollout_key, order_key = jax.random.split(key)
@@ -110,7 +111,7 @@ def test_weights_begin_as_in_the_compiled_engine():
     run = host_run(seed=5)
     agent = Agent.of(StepCorridor(), SMALL, 4)
     even = jnp.arange(1.0, len(CONTEXTS) + 1.0)
-    begun = jax.jit(agent.begin)(jnp.asarray(CONTEXTS), even, run._key(PURPOSE.begin))
+    begun = jax.jit(agent.begin)(jnp.asarray(CONTEXTS), even, run.random_key(PURPOSE.begin))
     jax.tree.map(partial(np.testing.assert_allclose, atol=1e-6), run.params, begun.student.params)
 
 
@@ -178,11 +179,11 @@ def test_nothing_follows_where_an_episode_ends_by_itself(limit):
 
 
 def test_each_sub_environment_plays_its_own_tasks_in_the_order_pushed():
-    run = host_run(counting(limit=2), IID, LINEAR, pool=NUMBERS)
-    run._host.push(np.array([[2, 0, 1], [1, 1, 0]]))
-    tasks = run._host.reset()[1].tolist()
+    env = HostEnv(counting(limit=2), NUMBERS)
+    env.push(np.array([[2, 0, 1], [1, 1, 0]]))
+    tasks = env.reset()[1].tolist()
     for _ in range(4):
-        tasks += run._host.step(np.zeros(2)).tasks.tolist()
+        tasks += env.step(np.zeros(2)).tasks.tolist()
     assert tasks == [2, 1, 2, 1, 0, 1, 0, 1, 1, 0]
 
 
@@ -315,7 +316,7 @@ def test_a_run_stops_where_a_loss_is_not_finite_and_keeps_its_state():
 
 def test_a_run_stops_where_the_critic_has_no_value_for_a_task_and_keeps_its_weights():
     run = host_run(eval_env=native())
-    run._pool_observations = run._pool_observations.at[2].set(jnp.nan)
+    run.pool_observations = run.pool_observations.at[2].set(jnp.nan)
     before = run.state
     with pytest.raises(
         RuntimeError, match="stopped at step 64: the evidence of a task is not finite"

@@ -131,12 +131,12 @@ def test_values_are_averaged_over_random_resets(apart):
     run = host_run(
         counting(noise=0.25), VAL, LINEAR, pool=NUMBERS, reset_samples=4, eval_env=eval_env
     )
-    seen = np.asarray(run._pool_observations)
+    seen = np.asarray(run.pool_observations)
     assert seen.shape == (3, 4, 2)
     assert np.all(np.abs(seen[..., 0] - [[1.0], [2.0], [3.0]]) < 1.5)
     assert len(np.unique(seen[..., 0])) == 12
     params = with_critic(run, 1.0, 0.0, 0.0).params
-    values = host.task_values(run.network, params, run._pool_observations)
+    values = host.task_values(run.network, params, run.pool_observations)
     np.testing.assert_allclose(values, seen[..., 0].mean(axis=1), rtol=1e-6)
 
 
@@ -159,13 +159,13 @@ def test_scores_are_of_first_observations():
     for task, length in enumerate(LENGTHS):
         bits = np.zeros(2 * LONGEST)
         bits[0] = bits[LONGEST + int(length) - 1] = 1.0
-        np.testing.assert_array_equal(run._pool_observations[task], [bits])
+        np.testing.assert_array_equal(run.pool_observations[task], [bits])
 
 
 def test_a_policy_can_be_saved_from_the_run():
     run = host_run(native(env=PushCorridor()))
     policy = run.policy("corridor")
-    observations = np.asarray(run._pool_observations[:, 0])
+    observations = np.asarray(run.pool_observations[:, 0])
     mode = host_programs.deterministic_actions(run.network, run.params, observations)
     np.testing.assert_allclose(policy.act(observations), np.clip(mode, -1.0, 1.0), atol=1e-6)
     assert policy.description.training == {"strategy": "ProCuRL", "seed": 0, "steps": 0}

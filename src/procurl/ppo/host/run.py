@@ -140,17 +140,17 @@ class HostRun:
         self._snapshot_at = positions(self._snapshot_tasks, self._evaluated)
 
     def _begin(self) -> None:
-        weight_key, rest = jax.random.split(self._key(PURPOSE.begin))
+        weight_key, rest = jax.random.split(self.random_key(PURPOSE.begin))
         task_key, env_key = jax.random.split(rest)
         params = fresh_params(self.network, weight_key, self._host.observation_size)
         teaching = self.teacher.begin(self.strategy)
         self.state = HostState(init_student(params), teaching, params, np.float32(-np.inf))
         seed = env_seed(env_key)
-        self._pool_observations = jnp.zeros((len(self.pool), 1, self._host.observation_size))
+        self.pool_observations = jnp.zeros((len(self.pool), 1, self._host.observation_size))
         if self.teacher.uses:
             shown_by = self._eval_host or self._host
             seen = shown_by.first_observations(self.reset_samples, seed)
-            self._pool_observations = jnp.asarray(seen)
+            self.pool_observations = jnp.asarray(seen)
         self._host.push(self._draw_tasks(task_key, 1))
         self.lanes = HostLanes(*self._host.reset(seed), np.zeros(self.n_envs))
         kept = min(-(-self.evaluation.every // self.ppo.n_steps), MAX_LOGGED_UPDATES)
@@ -199,8 +199,8 @@ class HostRun:
     def _train(self) -> None:
         """One update; the state stays unchanged if a number is not finite."""
         start = time.perf_counter()
-        rollout_key, order_key = jax.random.split(self._key(PURPOSE.train, self.updates - 1))
-        rollout, cut_short = self._collect(rollout_key)
+        rollout_key, order_key = jax.random.split(self.random_key(PURPOSE.train, self.updates - 1))
+        rollout, cut_short = self.collect(rollout_key)
         if cut_short.where.any():
             rewards = bootstrap_rewards(
                 self.network, self.params, rollout.rewards, cut_short, self.ppo.gamma
@@ -273,7 +273,7 @@ class HostRun:
 
     def _returns(self, host: HostEnv, tasks: Ids, purpose: int) -> NDArray[np.float64]:
         """[m] mean return on each of `tasks` [m]."""
-        key, episodes = self._key(purpose), self.evaluation.episodes
+        key, episodes = self.random_key(purpose), self.evaluation.episodes
         if self.evaluation.stochastic:
             noise = endless_noise(self.network, jax.random.fold_in(key, 1), host.n_envs)
             act = stochastic(self.network, self.params, noise)
@@ -283,7 +283,7 @@ class HostRun:
         returns = outcomes.returns.reshape(len(tasks), episodes)
         return np.asarray(returns.mean(axis=1))
 
-    def _collect(self, key: Array) -> tuple[Rollout, CutShort]:
+    def collect(self, key: Array) -> tuple[Rollout, CutShort]:
         """`n_steps` steps of the stochastic policy on the teacher's tasks."""
         steps = self.ppo.n_steps // self.n_envs
         task_key, noise_key, _ = jax.random.split(key, 3)  # as for compiled environments
@@ -317,13 +317,13 @@ class HostRun:
         """The teacher after an update: episodes counted, and the strategy refreshed if due."""
         teacher, strategy, teaching = self.teacher, self.strategy, self.state.teaching
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
-        key, episodes = self._key(PURPOSE.teach), None
+        key, episodes = self.random_key(PURPOSE.teach), None
         due = bool(is_due(strategy, step, teaching.step, teaching.teacher_steps))
         if due and teacher.plan is not None:
-            rollout_key, key = jax.random.split(self._key(PURPOSE.roll_out))
+            rollout_key, key = jax.random.split(self.random_key(PURPOSE.roll_out))
             episodes = self._roll_out(params, teacher.plan, rollout_key)
         if teacher.counts_episodes or due:
-            values = task_values(self.network, params, self._pool_observations)
+            values = task_values(self.network, params, self.pool_observations)
         if teacher.counts_episodes:
             teaching = count_episodes(teacher, strategy, teaching, summary, values)
         if due:
@@ -358,7 +358,7 @@ class HostRun:
         drawn = draw_task_ids(key, self.state.teaching.cumulative, (self.n_envs, k))
         return np.minimum(np.asarray(drawn, dtype=np.int64), len(self.pool) - 1)
 
-    def _key(self, purpose: int, count: int | None = None) -> Array:
+    def random_key(self, purpose: int, count: int | None = None) -> Array:
         """The random key for a purpose after `count` updates, by default the current number."""
         seeds = jnp.asarray([self.seed], dtype=jnp.uint32)
         return programs.run_keys(seeds, purpose, self.updates if count is None else count)[0]
