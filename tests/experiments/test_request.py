@@ -64,7 +64,7 @@ def trained(monkeypatch):
         def run(self, folder, job, batches, report):
             trained.append([(batch.first_seed, batch.width) for batch in batches])
 
-    monkeypatch.setattr(compare_module, "_make_backend", lambda *_: Backend())
+    monkeypatch.setattr(compare_module, "make_backend", lambda *_: Backend())
     monkeypatch.setattr(compare_module, "summarize", lambda *_: "")
     return trained
 
@@ -76,7 +76,7 @@ def workers(monkeypatch):
 
     def make(what, n=1):
         contenders = [f"s{i}" for i in range(n)]
-        return compare_module._make_backend(replace(what, strategies=contenders))
+        return compare_module.make_backend(replace(what, strategies=contenders))
 
     return make
 

@@ -58,7 +58,7 @@ def kill_one(found, rng):
     return True
 
 
-def test_a_process_killed_at_its_start_is_told_and_the_sweep_goes_on(
+def test_a_process_killed_at_its_start_is_reported_and_the_sweep_continues(
     whole, tmp_path, report_counts
 ):
     rng = random.Random(41)
@@ -77,7 +77,7 @@ def test_a_process_killed_at_its_start_is_told_and_the_sweep_goes_on(
     report_counts("kills of a starting process", {"told and resumed": STARTS})
 
 
-def test_a_process_killed_at_any_moment_is_told_and_the_sweep_goes_on(
+def test_a_process_killed_at_any_moment_is_reported_and_the_sweep_continues(
     whole, tmp_path, report_counts
 ):
     rng = random.Random(42)
@@ -161,7 +161,7 @@ def test_one_core_gives_the_numbers_of_many(tmp_path, seeds, report_counts):
     report_counts(f"{seeds} seeds on 1 core, all cores, 1 process", {"with the same numbers": 3})
 
 
-def test_a_directory_that_is_removed_is_told(tmp_path, report_counts):
+def test_a_directory_that_is_removed_is_reported(tmp_path, report_counts):
     out = tmp_path / "out"
     sweep = Sweep(out, steps=10 * STEPS)
     assert sweep.wait_for_percent(10), sweep.said

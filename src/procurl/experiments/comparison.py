@@ -46,7 +46,7 @@ def compare(request: ComparisonRequest) -> Summary:
     request.check()
     _check_width(request)
     out, output = request.out, request.output
-    with _make_backend(request) as backend:
+    with make_backend(request) as backend:
         pool, test_pool = read_pools(request)
         experiment = make_experiment(request, backend.device, test_pool)
         plan = RunPlan({}).extend(request.contenders, request.seeds)
@@ -131,7 +131,7 @@ def _check_width(request: ComparisonRequest) -> None:
         )
 
 
-def _make_backend(request: ComparisonRequest) -> Backend:
+def make_backend(request: ComparisonRequest) -> Backend:
     engine, execution = request.training.engine, request.execution
     use_gpus = engine != "sb3"
     if execution.backend == "ray":

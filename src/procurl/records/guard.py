@@ -49,8 +49,8 @@ class Guard:
         connection.execute(f"PRAGMA user_version = {number}")
         return number
 
-    def commit_made(self, number: int) -> None:
-        """Write down that this commit was made."""
+    def confirm_commit(self, number: int) -> None:
+        """Record that this commit was made."""
         self._wrote = True
         write_text(self._count_file, f"{number}\n")
 

@@ -106,7 +106,7 @@ class Store:
                 self._numbers = None
                 raise
         if number is not None:
-            self._guard.commit_made(number)
+            self._guard.confirm_commit(number)
 
     def add_command(self, time: str, command: str) -> None:
         """Record a command that was run here, with this machine and its package versions."""

@@ -8,21 +8,16 @@ from types import SimpleNamespace
 import pytest
 
 from procurl.cli import main
-from procurl.envs import environment_names
 from procurl.experiments.analysis import figures
 from procurl.experiments.compact_records.files import read_records, write_records
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import compact
 from procurl.experiments.paper import run_pages, training
 from procurl.experiments.paper.build import PaperOptions, list_entries, run
-from procurl.experiments.paper.entries import ENTRIES, contenders_by_sweep, find_entries
+from procurl.experiments.paper.entries import ENTRIES, contenders_by_sweep
 from procurl.experiments.paper.run_pages import cost_table, curves_page
-from procurl.experiments.paper.run_time import RATES, duration, estimate, teacher_steps
 from procurl.experiments.paper.sweeps import HARD, KAREL, POINT_MASS
-from procurl.experiments.presets import paper_strategy
 from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
-from procurl.ppo.learning.settings import PPOSettings
-from procurl.records.experiment import Contender
 from procurl.records.results import RunId
 from tests.experiments.synthetic import synthetic_results
 
@@ -65,43 +60,6 @@ def made(records, tmp_path_factory):
 WITHOUT_RECORDS = ("curves-antgoal",)
 
 
-class TestRegistry:
-    def test_the_paper_is_whole(self):
-        sources = {entry.source for entry in ENTRIES.values()}
-        assert {f"Figure {i}" for i in range(1, 13)} <= sources
-        assert {"Theorem 1", "Theorem 2"} <= sources
-
-    def test_every_contender_is_a_strategy_with_settings_that_exist(self):
-        for sweep, contenders in contenders_by_sweep(ENTRIES.values()).items():
-            assert sweep.env in environment_names()
-            for text in contenders:
-                contender = Contender.parse(text)
-                paper_strategy(sweep.env, contender.strategy, **contender.settings()).check()
-
-    def test_settings_of_ppo_exist(self):
-        names = {field.name for field in dataclasses.fields(PPOSettings)}
-        assert HARD.ppo == ("ent_coef=0.002",)
-        assert {setting.partition("=")[0] for setting in HARD.ppo} <= names
-
-    def test_entries_share_their_runs(self):
-        wanted = contenders_by_sweep(
-            find_entries(["metrics-pointmass-s", "ablation-beta-pointmass-s"])
-        )
-        assert list(wanted) == [POINT_MASS]
-        assert len(wanted[POINT_MASS]) == 12 + 4  # procurl-val is in both
-
-    def test_a_wrong_name_suggests_the_right_one(self):
-        with pytest.raises(ValueError, match="Did you mean 'metrics-pointmass-s'"):
-            find_entries(["metrics-pointmas-s"])
-
-    def test_the_beginning_of_names_is_answered_with_them(self):
-        with pytest.raises(ValueError, match="start with it: theorem-1, theorem-2. `procurl"):
-            find_entries(["theorem"])
-
-    def test_all_is_everything(self):
-        assert [entry.name for entry in find_entries(["all"])] == list(ENTRIES)
-
-
 class TestList:
     def test_every_name_with_its_needs(self):
         text = list_entries()
@@ -110,26 +68,6 @@ class TestList:
         line = next(line for line in text.splitlines() if line.startswith("metrics-pointmass-s"))
         assert "12 × 20 × 1M" in line
         assert "12 × 100 × 1M" in list_entries(seeds=100)
-
-    def test_estimates_by_hand(self):
-        rate = RATES["pointmass-s", "jax"].training
-        assert estimate([(POINT_MASS, ["iid"], 4)], cores=2) == pytest.approx(4e6 / rate / 2)
-        assert math.isnan(estimate([(dataclasses.replace(HARD, engine="sb3"), ["iid"], 1)]))
-
-    def test_teachers_take_the_steps_that_the_paper_counted(self):
-        assert teacher_steps(POINT_MASS, "iid") == 0
-        assert teacher_steps(POINT_MASS, "procurl-env") == pytest.approx(16.4e6)
-        assert teacher_steps(KAREL, "procurl-env-2") == pytest.approx(2 * 1.4e6)
-        dense = dataclasses.replace(POINT_MASS, env="pointmass-d")
-        assert teacher_steps(dense, "procurl-env") == pytest.approx(1e6 / 5120 * 20 * 100 * 100)
-        assert teacher_steps(dense, "procurl-env-4") == pytest.approx(3e6)
-
-    @pytest.mark.parametrize(
-        ("seconds", "text"),
-        [(30, "30 seconds"), (120, "2.0 minutes"), (7200, "2.0 hours"), (86_400 * 20, "20 days")],
-    )
-    def test_durations(self, seconds, text):
-        assert duration(seconds) == text
 
 
 class TestFromRecords:

@@ -16,7 +16,6 @@ from procurl.experiments.analysis.figures import COLORS
 from procurl.experiments.compact_records.files import write_records
 from procurl.experiments.compact_records.record import compact
 from procurl.experiments.report import explorer_data
-from procurl.experiments.report.encoding import MISSING, column, pack, script_json
 from procurl.experiments.report.explorer_data import CELLS, explorer_payload, select_runs
 from procurl.experiments.report.page import report_html, write_report
 from procurl.experiments.report.task_pictures import Pictures, task_pictures
@@ -26,6 +25,7 @@ from procurl.records.results import RunId
 from procurl.records.store import open_experiment
 from procurl.tasks.pool import TaskPool
 from tests.experiments.report.report_results import report_results
+from tests.experiments.report.unpacking import unpacked
 
 MARKUP = "\"<script>window.caught = 1</script>'&</script><img src=x onerror=caught()>"
 SEVEN = TaskPool(np.arange(14.0).reshape(7, 2), names=["gate_position", "width"])
@@ -38,35 +38,10 @@ def data_of(page):
     return json.loads(found[1])
 
 
-def unpacked(packing):
-    """What the page's own `unpack` gives."""
-    levels = np.frombuffer(base64.b64decode(packing["data"]), dtype="<u2").astype(float)
-    scaled = packing["lo"] + (packing["hi"] - packing["lo"]) * levels / (MISSING - 1)
-    return np.where(levels == MISSING, np.nan, scaled)
-
-
 def words(page):
     """The page as text, roughly: without its programs, styles and tags."""
     page = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.S)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
-
-
-def test_packed_numbers_come_back():
-    values = np.array([0.0, 1e-4, 0.25, np.nan, 1.0, np.inf])
-    back = unpacked(pack(values))
-    assert back[[0, 1, 2, 4]] == pytest.approx(values[[0, 1, 2, 4]], abs=1 / 131_068)
-    assert np.isnan(back[[3, 5]]).all()
-    assert unpacked(pack([3.0, 3.0])).tolist() == [3.0, 3.0]
-    assert np.isnan(unpacked(pack([np.nan]))).all()
-    assert column([0.123456789, np.nan, 250000.0]) == [0.12346, None, 250000]
-
-
-def test_json_within_a_script_holds_no_markup():
-    text = script_json({"name": MARKUP})
-    assert not set("<>&") & set(text)
-    assert json.loads(text) == {"name": MARKUP}
-    with pytest.raises(ValueError, match="Out of range"):
-        script_json(math.nan)
 
 
 def test_the_page_loads_nothing_and_runs_only_its_own_program():
@@ -310,15 +285,6 @@ def test_fewer_picked_tasks_are_listed_where_pictures_are_many(monkeypatch):
     picked = [at["picked"] for run in payload["runs"] for at in run["moments"]]
     assert {len(tasks) for tasks in picked} == {1}
     assert {task for tasks in picked for task, _ in tasks} == set(payload["pictures"])
-
-
-def test_pictures_are_small_files_of_the_environments_own_drawing():
-    pool = report_results().pool
-    found = task_pictures("pointmass-s", pool, [3, 5]).by_task
-    assert list(found) == [3, 5]
-    for address in found.values():
-        assert address.startswith("data:image/png;base64,iVBOR")
-        assert len(address) < 4000
 
 
 def test_where_nothing_can_be_drawn_the_page_shows_numbers_and_says_why(monkeypatch):

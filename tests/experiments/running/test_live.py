@@ -81,7 +81,7 @@ def test_without_a_terminal_every_tenth_and_every_message_is_a_line(capsys):
     ]
 
 
-def test_what_was_finished_before_is_not_told_again(capsys):
+def test_what_was_finished_before_is_not_reported_again(capsys):
     with live(EXPERIMENT, VAL, [VAL[0]]) as show:
         show(said(VAL[1], 0))
     assert capsys.readouterr().err == ""

@@ -31,7 +31,7 @@ def serve(count, device):
     """Start one of `count` processes here, which finds that its driver is gone."""
     ours, theirs = multiprocessing.Pipe()
     ours.close()
-    local._serve(theirs, count, device, "json")
+    local.serve(theirs, count, device, "json")
     theirs.close()
 
 
@@ -64,7 +64,7 @@ def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
     """The driver then sees its end, as that of a killed process."""
     monkeypatch.setattr(local, "train_batch", lambda *_: iter(()))
     ours, theirs = multiprocessing.Pipe()
-    local._train(theirs, tmp_path, None, RunBatch(Contender("iid"), 0, 1), lambda: stopped)
+    local.train_and_send(theirs, tmp_path, None, RunBatch(Contender("iid"), 0, 1), lambda: stopped)
     theirs.close()
     heard = []
     while ours.poll():
@@ -118,14 +118,16 @@ def test_sending_to_a_process_that_was_killed_says_so(how, message):
     ],
 )
 def test_only_a_process_that_was_killed_outright_may_have_lacked_memory(environment, code, words):
-    assert str(local._loss(code)).startswith(f"a training process {words}; run the same command")
+    assert str(local.process_loss(code)).startswith(
+        f"a training process {words}; run the same command"
+    )
 
 
 def test_flags_that_xla_may_have_refused_are_named(environment):
     environment["XLA_FLAGS"] = "--nonsense"
-    assert "XLA_FLAGS='--nonsense', correct or unset" in str(local._loss(1))
+    assert "XLA_FLAGS='--nonsense', correct or unset" in str(local.process_loss(1))
     for code in (-signal.SIGKILL, local.STOPPED, None):
-        assert "XLA_FLAGS" not in str(local._loss(code))
+        assert "XLA_FLAGS" not in str(local.process_loss(code))
 
 
 def test_a_device_that_is_not_there_is_reported_with_the_variable(environment, monkeypatch):
@@ -141,12 +143,12 @@ def test_a_device_that_is_not_there_is_reported_with_the_variable(environment, m
 
 
 def test_a_full_device_is_reported_and_a_bug_keeps_its_traceback():
-    full = local._told(RuntimeError("RESOURCE_EXHAUSTED: Out of memory\nmore"))
+    full = local.driver_error(RuntimeError("RESOURCE_EXHAUSTED: Out of memory\nmore"))
     assert str(full).startswith("the device ran out of memory (RESOURCE_EXHAUSTED")
     try:
         raise KeyError("odd")
     except KeyError as error:
-        bug = local._told(error)
+        bug = local.driver_error(error)
     assert "Traceback" in str(bug)
     assert isinstance(bug, RuntimeError)
 

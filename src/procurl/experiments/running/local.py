@@ -48,7 +48,7 @@ class WorkerProcess(NamedTuple):
             message = self.pipe.recv()
         except (EOFError, ConnectionResetError) as error:
             self.process.join(EXIT_SECONDS)
-            raise _loss(self.process.exitcode) from error
+            raise process_loss(self.process.exitcode) from error
         if isinstance(message, BaseException):
             raise message
         return message
@@ -74,7 +74,7 @@ class LocalBackend:
         try:
             for _ in range(count):
                 ours, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(theirs, count, device, preload))
+                process = context.Process(target=serve, args=(theirs, count, device, preload))
                 process.start()
                 theirs.close()
                 self._all.append(WorkerProcess(process, ours))
@@ -197,7 +197,7 @@ def keep_files(folder: Path, slots: Slots, progress: Progress) -> Progress:
     return progress._replace(checkpoint=None, models=None)
 
 
-def _loss(code: int | None) -> OSError:
+def process_loss(code: int | None) -> OSError:
     """The error of a process that has ended with this exit code in the middle of its work."""
     if code is None:
         how = "closed its connection"
@@ -217,7 +217,7 @@ def _loss(code: int | None) -> OSError:
     )
 
 
-def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
+def serve(pipe: Connection, count: int, device: str, preload: str) -> None:
     """Train batches from the pipe in this process, one of `count`, until it is stopped."""
     stopped = False
 
@@ -238,18 +238,18 @@ def _serve(pipe: Connection, count: int, device: str, preload: str) -> None:
         while not stopped:
             batch = pipe.recv()
             before = signal.signal(signal.SIGTERM, stop)
-            _train(pipe, folder, job, batch, lambda: stopped)
+            train_and_send(pipe, folder, job, batch, lambda: stopped)
             signal.signal(signal.SIGTERM, before)
     except (EOFError, BrokenPipeError):  # the driver is gone
         return
     except Exception as error:
-        pipe.send(_told(error))
+        pipe.send(driver_error(error))
         return
     if stopped:
         sys.exit(STOPPED)
 
 
-def _told(error: Exception) -> Exception:
+def driver_error(error: Exception) -> Exception:
     """The error as the driver should raise it."""
     if isinstance(error, ValueError | TypeError | OSError | ImportError):
         return error
@@ -260,7 +260,7 @@ def _told(error: Exception) -> Exception:
     return RuntimeError("".join(traceback.format_exception(error)))
 
 
-def _train(
+def train_and_send(
     pipe: Connection,
     folder: Path,
     job: Job,
