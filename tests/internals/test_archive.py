@@ -89,8 +89,10 @@ def test_a_slice_is_stored_as_it_reads():
 
 def test_any_reader_of_safetensors_reads_it(tmp_path):
     write_archive(tmp_path / "a.safetensors", META, ARRAYS)
-    for name, array in load_file(tmp_path / "a.safetensors").items():
-        np.testing.assert_array_equal(array, ARRAYS[name])
+    read = load_file(tmp_path / "a.safetensors")
+    assert ARRAYS
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(read[name], array)
 
 
 def test_another_safetensors_file_is_refused():

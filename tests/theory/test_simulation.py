@@ -11,7 +11,7 @@ from procurl.experiments.theory.episodes_to_reach import (
     STARTS,
     Comparison,
     Start,
-    hard_beside_procurl,
+    hard_against_procurl,
     strategy_for,
 )
 from procurl.theory import (
@@ -169,8 +169,8 @@ def test_hard_is_faster_where_every_task_must_be_solved_and_slower_where_not(lea
     # The tasks are independent, so what Hard does on hopeless ones is not lost for the far goal.
     trained = {name: train(learner, name, MOSTLY_HARD, 1500) for name in ("procurl-val", "hard")}
     comparison = Comparison("", MOSTLY_HARD, trained)
-    assert hard_beside_procurl(comparison, MOSTLY_HARD.loose) == "slower"
-    assert hard_beside_procurl(comparison, MOSTLY_HARD.tight) == "faster"
+    assert hard_against_procurl(comparison, MOSTLY_HARD.loose) == "slower"
+    assert hard_against_procurl(comparison, MOSTLY_HARD.tight) == "faster"
 
 
 def test_hard_never_finishes_where_tasks_are_capped():

@@ -69,7 +69,7 @@ def compare(request: ComparisonRequest) -> Summary:
 def summarize(out: Path, store: Store) -> Summary:
     """Write the table and the report of the directory `out`.
 
-    A report that cannot be written is logged as a warning: the runs are recorded all the same.
+    A report that cannot be written is logged as a warning: the runs are recorded anyway.
     """
     from procurl.experiments.analysis.curves import curves_from_rows
     from procurl.experiments.analysis.tables import as_text, terminal_table

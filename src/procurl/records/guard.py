@@ -36,7 +36,7 @@ class Guard:
             raise DamagedError(self._path, f"the last {made - found} of {made} commits are missing")
 
     def check_file(self) -> None:
-        """Raise OSError if the file has been removed: SQLite would go on writing to nowhere."""
+        """Raise OSError if the file has been removed: SQLite would keep writing to it unseen."""
         if _identity(self._path) != self._identity:
             raise OSError(
                 f"{self._path} was removed or replaced while it was in use, and nothing more can "
@@ -75,7 +75,7 @@ class Guard:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one of the same name; None if there is no file."""
+    """What distinguishes a file from another of the same name; None if there is no file."""
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,6 +1,6 @@
 """Every strategy of the paper, the parts they combine, and the registry of their names.
 
-`strategy` is the interface and `refreshing` the rule that tells engines when to refresh one.
+`strategy` is the interface and `refreshing` the rule by which engines refresh one.
 `success_strategy` wires an estimate of success, a potential (`potentials`) and a sampler
 (`samplers`) together; `procurl` and `easy_hard` only say which. The other modules are strategies of
 their own kind.

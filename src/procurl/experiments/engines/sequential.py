@@ -48,10 +48,10 @@ class SequentialRun(Protocol):
         """Evaluate now; `step` is the step to record."""
 
     def state(self) -> tuple[dict[str, Any], NamedArrays]:
-        """(JSON values, arrays) to go on from."""
+        """(JSON values, arrays) of a checkpoint."""
 
     def restore(self, meta: dict[str, Any], arrays: NamedArrays) -> None:
-        """Go on from `state`, in a new run."""
+        """Continue from `state` in a new run."""
 
     def models(self) -> RunModels:
         """The weights to save."""

@@ -54,7 +54,7 @@ class Trainer(Protocol):
         """The state from which another process continues bit for bit."""
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint of a trainer with an equal identity."""
+        """Continue from a checkpoint of a trainer with an equal identity."""
 
     def save_models(self, run: int, path: Path, facts: Mapping[str, Any]) -> None:
         """Write the last weights of a run to `path` and the best ones to `path` with `-best`.

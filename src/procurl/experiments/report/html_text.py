@@ -194,7 +194,7 @@ def reproduce(results: Results, files: Sequence[str]) -> str:
     text = f'{blocks}<dl class="list">{"".join(_term(k, v) for k, v in listed.items())}</dl>'
     if files:
         links = ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in files)
-        text += f'<p class="caption">Beside this file: {links}.</p>'
+        text += f'<p class="caption">Next to this file: {links}.</p>'
     return text
 
 

@@ -56,7 +56,7 @@ class Slots:
         elif not self._folder.is_dir():
             raise OSError(
                 f"{self._folder} was removed while its runs were trained. Run the same command "
-                "again to train them anew"
+                "again to train them from the start"
             )
         write_bytes(older, content)
         self._steps[older] = step

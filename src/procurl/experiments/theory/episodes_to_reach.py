@@ -99,7 +99,7 @@ def strategy_for(name: str, start: Start, n: int) -> Strategy:
     return make_strategy(name)
 
 
-def hard_beside_procurl(comparison: Comparison, epsilon: float) -> str:
+def hard_against_procurl(comparison: Comparison, epsilon: float) -> str:
     """Whether Hard needs fewer or more episodes than ProCuRL, compared seed by seed.
 
     A difference whose 95% interval includes 0 counts as level. Runs that never reach ε count as if
@@ -113,7 +113,7 @@ def hard_beside_procurl(comparison: Comparison, epsilon: float) -> str:
 
 
 def cells(comparison: Comparison, epsilon: float) -> list[str]:
-    """Learner, start, ε, one 'mean ± interval' per strategy, and how Hard does beside ProCuRL.
+    """Learner, start, ε, one 'mean ± interval' per strategy, and how Hard compares with ProCuRL.
 
     If a seed never reaches ε, the cell holds a lower bound: the mean with that seed counted at the
     full budget. A star marks the lowest mean among strategies whose seeds all reach ε.
@@ -128,7 +128,7 @@ def cells(comparison: Comparison, epsilon: float) -> list[str]:
     if np.isfinite(min(means)):
         row[int(np.argmin(means))] += " *"
     head = [comparison.learner, comparison.start.name, f"{epsilon:g}"]
-    return [*head, *row, hard_beside_procurl(comparison, epsilon)]
+    return [*head, *row, hard_against_procurl(comparison, epsilon)]
 
 
 def episodes_table(comparisons: Sequence[Comparison]) -> Table:

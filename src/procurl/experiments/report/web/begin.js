@@ -18,7 +18,7 @@ function themeButton() {
   name();
 }
 
-// A button beside each command; where the clipboard is closed to files, the text is selected.
+// A copy button for each command. If a page from disk may not use the clipboard, select the text.
 function copyButtons() {
   for (const block of document.querySelectorAll(".command")) {
     const text = block.querySelector("pre");

@@ -1,7 +1,7 @@
 // Views of the tasks at one moment of one run.
 
 const FEW = 12; // values of a feature at which tasks would hide each other
-const LOW = 250; // pixels, the charts beside the map
+const LOW = 250; // pixels, the charts next to the map
 
 const taskRow = new Map(report.explorer.tasks.map((task, row) => [task, row]));
 const features = report.explorer.features;
