@@ -19,8 +19,8 @@ from procurl.theory import (
     Learner,
     ReinforceLearner,
     Simulation,
+    episodes_to_reach,
     simulate,
-    steps_to_reach,
 )
 
 REINFORCE = ReinforceLearner(eta=1.0)
@@ -47,7 +47,7 @@ def test_one_task_that_a_single_win_teaches_by_hand():
         first = int(np.argmax(np.random.default_rng([seed, 1]).random(40) < 0.3))
         expected = [0.3] * (first + 1) + [0.9] * (40 - first)
         assert trained.performance[row] == pytest.approx(np.array(expected))
-        assert steps_to_reach(trained, 0.01)[row] == first + 1
+        assert episodes_to_reach(trained, 0.01)[row] == first + 1
 
 
 def test_steps_to_reach_by_hand():
@@ -55,11 +55,11 @@ def test_steps_to_reach_by_hand():
     trained = Simulation(
         performance, np.array([1.0, 0.85]), np.zeros((2, 1)), np.zeros((2, 1), int)
     )
-    assert steps_to_reach(trained, 0.5).tolist() == [1.0, 2.0]
-    assert steps_to_reach(trained, 0.1 + 1e-9).tolist() == [2.0, np.inf]
-    assert steps_to_reach(trained, 0.9).tolist() == [0.0, 0.0]
+    assert episodes_to_reach(trained, 0.5).tolist() == [1.0, 2.0]
+    assert episodes_to_reach(trained, 0.1 + 1e-9).tolist() == [2.0, np.inf]
+    assert episodes_to_reach(trained, 0.9).tolist() == [0.0, 0.0]
     with pytest.raises(ValueError, match="epsilon must be a finite number above 0, got 0"):
-        steps_to_reach(trained, 0)
+        episodes_to_reach(trained, 0)
 
 
 @pytest.mark.parametrize("learner", [REINFORCE, ABSTRACT])
@@ -143,7 +143,7 @@ def train(learner: Learner, name: str, start: Start, episodes: int) -> Simulatio
 
 def steps(learner: Learner, name: str, start: Start, epsilon: float, episodes: int) -> np.ndarray:
     """[20] episodes to reach ε, at most `episodes`."""
-    return np.minimum(steps_to_reach(train(learner, name, start, episodes), epsilon), episodes)
+    return np.minimum(episodes_to_reach(train(learner, name, start, episodes), epsilon), episodes)
 
 
 def significantly_fewer(these: np.ndarray, those: np.ndarray) -> bool:

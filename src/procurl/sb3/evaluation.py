@@ -10,7 +10,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.envs.adapters.task_env import TaskEnv
 from procurl.internals.checks import require_integer
-from procurl.sb3.envs.episodes import play
+from procurl.sb3.envs.episodes import play_tasks
 from procurl.sb3.envs.eval_env import (
     EnvLike,
     match_wrappers,
@@ -89,7 +89,9 @@ def evaluate(
     ids = np.arange(n) if tasks is None else np.asarray(tasks)
     if ids.ndim != 1 or not ids.size or not np.isin(ids, np.arange(n)).all():
         raise ValueError(f"tasks must be ids from 0 to {n - 1}, at least one, got {tasks!r}")
-    found = play(model, workers, np.repeat(ids, episodes), deterministic=deterministic, seed=seed)
+    found = play_tasks(
+        model, workers, np.repeat(ids, episodes), deterministic=deterministic, seed=seed
+    )
     return PoolEvaluation(
         ids,
         found.returns.reshape(-1, episodes).mean(axis=1),

@@ -12,7 +12,7 @@ from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
 from procurl.evidence import RolloutMeans, average_rollouts
 from procurl.internals.arrays import Ids
 from procurl.sb3.critic import ValueFunction, Values, values_of
-from procurl.sb3.envs.episodes import play
+from procurl.sb3.envs.episodes import play_tasks
 from procurl.sb3.envs.observations import (
     Observations,
     first_observations,
@@ -82,7 +82,7 @@ def roll_out(
     """(means per task, the episodes) of the stochastic policy on every task of the pool."""
     n = len(workers.pool)
     tasks = np.repeat(np.arange(n), plan.episodes)
-    episodes = play(model, workers, tasks, deterministic=False, seed=seed)
+    episodes = play_tasks(model, workers, tasks, deterministic=False, seed=seed)
     measured = _measurements(episodes, tasks, plan.measure).reshape(n, plan.episodes)
     return average_rollouts(measured, plan.top_fraction), episodes
 

@@ -1,7 +1,7 @@
 """The paper's two theorems as programs: learners whose best next task is known exactly."""
 
 from procurl.theory.learners import AbstractLearner, EpisodeOutcome, Learner, ReinforceLearner
-from procurl.theory.simulation import Simulation, simulate, steps_to_reach
+from procurl.theory.simulation import Simulation, episodes_to_reach, simulate
 
 __all__ = [
     "AbstractLearner",
@@ -9,6 +9,6 @@ __all__ = [
     "Learner",
     "ReinforceLearner",
     "Simulation",
+    "episodes_to_reach",
     "simulate",
-    "steps_to_reach",
 ]

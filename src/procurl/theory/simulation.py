@@ -129,7 +129,7 @@ class _Students:
         return before, won
 
 
-def steps_to_reach(simulation: Simulation, epsilon: float) -> Floats:
+def episodes_to_reach(simulation: Simulation, epsilon: float) -> Floats:
     """[seeds] episodes until mean p* − mean p ≤ `epsilon`, infinity if that never happened."""
     require_number("epsilon", epsilon, above=0.0)
     near = simulation.best[:, None] - simulation.performance <= epsilon

@@ -74,10 +74,9 @@ def test_bad_arguments_are_named(arguments, message):
         point_mass_pool(**arguments)
 
 
-def test_a_pool_with_columns_in_another_order_is_refused():
-    pool = TaskPool([[1.0, 1.0, 1.0]], names=["friction", "gate_width", "gate_position"])
-    with pytest.raises(ValueError, match="in the order gate_position, gate_width, friction"):
-        SparsePointMass().contexts_of(pool)
+def test_columns_in_another_order_are_matched_by_name():
+    pool = TaskPool([[0.5, 1.0, -2.0]], names=["friction", "gate_width", "gate_position"])
+    assert SparsePointMass().contexts_of(pool).tolist() == [[-2.0, 1.0, 0.5]]
 
 
 def test_a_pool_with_an_unplayable_task_is_refused_with_its_id():

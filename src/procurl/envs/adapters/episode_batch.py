@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.array_env import ArrayEnv, Transition
-from procurl.internals.arrays import Array, Ids
+from procurl.internals.arrays import Array, Floats, Ids
 from procurl.internals.checks import suggest
 from procurl.tasks.pool import TaskPool
 
-Contexts = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 NO_TASK = -1  # task id of an episode whose context was given directly
 
@@ -33,7 +32,7 @@ class EpisodeBatch:
         self.env = env
         self.n = n
         self.pool = _load_pool(env, pool)
-        self.pool_contexts: Contexts = env.contexts_of(self.pool)  # [tasks, c]
+        self.pool_contexts: Floats = env.contexts_of(self.pool)  # [tasks, c]
         self.tasks: Ids = np.full(n, NO_TASK)
         self.idle: Ids = np.arange(n)  # episodes that have not started, or have ended
         self.state: Any = None  # of the environment, None before the first `start`
@@ -48,7 +47,7 @@ class EpisodeBatch:
             (len(self.pool) + 1, len(self.names))
         )  # the last row is for NO_TASK
         self._descriptions[:-1].T[:] = np.reshape(columns, (-1, len(self.pool)))
-        self._contexts: Contexts = np.zeros((n, len(entries)))  # as passed to the last `start`
+        self._contexts: Floats = np.zeros((n, len(entries)))  # as passed to the last `start`
         self.has_free_contexts = False  # whether some episode may have no task id
 
         self.random_starts = bool(np.prod(env.start_noise_shape))
@@ -58,17 +57,17 @@ class EpisodeBatch:
         seen = env.observe(one)
         self._observation_is_view = any(np.may_share_memory(seen, part) for part in one)
 
-    def resolve_task(self, task: Any) -> tuple[int, Contexts]:
+    def resolve_task(self, task: Any) -> tuple[int, Floats]:
         """(id, context [c]) of `task`, which is an id of the pool or a task itself."""
         if isinstance(task, int | np.integer) and not isinstance(task, bool):
             self.check_ids(np.asarray([task]))
             return int(task), self.pool_contexts[int(task)]
         return NO_TASK, self.as_context(self.env.context_of(task))
 
-    def as_context(self, context: Any) -> Contexts:
+    def as_context(self, context: Any) -> Floats:
         """`context` as an array [c]; raises if it is not a valid context of the environment."""
         try:
-            row: Contexts = np.asarray(context, dtype=np.float64)
+            row: Floats = np.asarray(context, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"context must be numbers, got {context!r}") from None
         self.env.check_context(row)
@@ -84,7 +83,7 @@ class EpisodeBatch:
             )
 
     def start(
-        self, which: Ids, tasks: Ids, contexts: Contexts, rngs: Sequence[np.random.Generator] = ()
+        self, which: Ids, tasks: Ids, contexts: Floats, rngs: Sequence[np.random.Generator] = ()
     ) -> None:
         """Start new episodes at the positions `which` [m].
 
@@ -190,7 +189,7 @@ class EpisodeBatch:
         self.tasks, self.idle = np.array(saved["tasks"]), np.array(saved["idle"])
         self.has_free_contexts = bool((self.tasks == NO_TASK).any())
 
-    def _initial(self, contexts: Contexts, rngs: Sequence[np.random.Generator]) -> Any:
+    def _initial(self, contexts: Floats, rngs: Sequence[np.random.Generator]) -> Any:
         """Initial states; if starts are random, each draws from its own one of `rngs` [m]."""
         if not self.random_starts:
             return self.env.initial(contexts)

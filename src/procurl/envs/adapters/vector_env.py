@@ -15,7 +15,7 @@ from procurl.envs.adapters.gym_env import (
 )
 from procurl.envs.array_env import ArrayEnv
 from procurl.envs.registry import make_host_env
-from procurl.internals.arrays import Ids
+from procurl.internals.arrays import Floats32, Ids
 from procurl.internals.checks import require_integer
 from procurl.tasks.pool import TaskPool
 
@@ -31,11 +31,10 @@ MODES = (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
 
 DRAWS = 10_000  # tasks drawn at a time, far cheaper than a few at each step
 
-Observations = NDArray[np.float32]
-Step = tuple[Observations, NDArray[np.float64], Mask, Mask, dict[str, Any]]
+Step = tuple[Floats32, NDArray[np.float64], Mask, Mask, dict[str, Any]]
 
 
-class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
+class GymVectorEnv(VectorEnv[Floats32, Any, NDArray[Any]]):
     """`num_envs` episodes of an array environment, over one pool of tasks.
 
     By default, when an episode ends, the next one starts within the same step: the observation is
@@ -99,7 +98,7 @@ class GymVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observations, dict[str, Any]]:
+    ) -> tuple[Floats32, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:
             self._draws = self._draws[:0]

@@ -1,17 +1,15 @@
 """The pools of PointMass: uniform, for testing, and with many narrow gates far from the center."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from procurl.envs.point_mass.rules import CONTEXT_HIGH, CONTEXT_LOW, CONTEXT_NAMES
+from procurl.internals.arrays import Floats
 from procurl.internals.checks import require_choice, require_integer
 from procurl.tasks.pool import TaskPool
 
 KINDS = ("uniform", "test", "hard")
 SIZE = 100
 SEED = 7  # of ten draws, the one on which `iid` is closest to the paper; docs/environments.md
-
-Contexts = NDArray[np.float64]
 
 
 def point_mass_pool(
@@ -41,7 +39,7 @@ def point_mass_pool(
     return TaskPool(contexts, names=CONTEXT_NAMES)
 
 
-def _with_hard_gates(contexts: Contexts, rng: np.random.Generator) -> Contexts:
+def _with_hard_gates(contexts: Floats, rng: np.random.Generator) -> Floats:
     """`contexts` with narrow gates on the right in the third quarter, on the left in the last."""
     quarter = len(contexts) // 4
     if quarter == 0:

@@ -64,7 +64,7 @@ RecordsBySweep = Mapping[str, CompactRecords]  # keyed by the name of the sweep
 def curves_page(runs: RecordsBySweep, out: Path) -> Page:
     """Learning curves against training steps, environment steps and time, with final numbers."""
     records = _only(runs)
-    curves, env = _whole(_curves_of(records.curves, CURVE_ROWS)), records.results.env
+    curves, env = _complete(_curves_of(records.curves, CURVE_ROWS)), records.results.env
     page = _standings(curves, records.results.steps, env, out)
     pictures = [
         _picture("curves-env-steps", "The same against environment steps"),
@@ -88,7 +88,7 @@ def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page
     return Page("\n".join(body), verdict)
 
 
-def _whole(curves: Sequence[Curve]) -> list[Curve]:
+def _complete(curves: Sequence[Curve]) -> list[Curve]:
     """Each curve up to the last step that all its runs have reached, or its first step."""
     cut = []
     for curve in curves:
@@ -238,7 +238,7 @@ def variants_page(runs: RecordsBySweep, out: Path, strategy: str) -> Page:
     plain = next(iter(runs.values())).results
     env = plain.env
     if not any((key.table, key.env) == ("metrics", env) for key in published_numbers()):
-        return _standings(_whole(list(curves.values())), plain.steps, env, out)
+        return _standings(_complete(list(curves.values())), plain.steps, env, out)
     rows = [Row(label, label, strategy) for label in curves]
     by_step = _by_step(curves, rows, "metrics", env, QUARTERS)
     draw_curves(list(curves.values()), out / "curves", env)

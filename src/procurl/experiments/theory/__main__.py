@@ -13,7 +13,7 @@ from procurl.experiments.theory.episodes_to_reach import (
     STARTS,
     STRATEGIES,
     TASKS,
-    compare,
+    compare_strategies,
     episodes_table,
 )
 from procurl.experiments.theory.theory_figures import draw_improvement, draw_learning
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"episodes, {options.seeds} seeds each"
     )
     comparisons, began = [], time.perf_counter()
-    for comparison in compare(range(options.seeds), episodes=options.episodes):
+    for comparison in compare_strategies(range(options.seeds), episodes=options.episodes):
         comparisons.append(comparison)
         _say(
             f"[{len(comparisons):2d}/{total}] {time.perf_counter() - began:5.1f} s  "
@@ -68,14 +68,19 @@ def _parser() -> argparse.ArgumentParser:
         description="Train the simulated learners of the paper's theorems, strategy by strategy.",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder for table and figures")
-    parser.add_argument("--seeds", type=_whole, default=10, help="runs per strategy (10)")
     parser.add_argument(
-        "--episodes", type=_whole, default=EPISODES, help=f"episodes per run ({EPISODES})"
+        "--seeds", type=_positive_integer, default=10, help="runs per strategy (10)"
+    )
+    parser.add_argument(
+        "--episodes",
+        type=_positive_integer,
+        default=EPISODES,
+        help=f"episodes per run ({EPISODES})",
     )
     return parser
 
 
-def _whole(text: str) -> int:
+def _positive_integer(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be an integer of at least 1, got {text!r}")
     return int(text)

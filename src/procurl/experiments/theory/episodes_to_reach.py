@@ -12,7 +12,7 @@ from procurl.internals.arrays import Floats
 from procurl.strategies.registry import make_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
-from procurl.theory.simulation import Simulation, simulate, steps_to_reach
+from procurl.theory.simulation import Simulation, episodes_to_reach, simulate
 
 STRATEGIES = ("procurl-val", "procurl-argmax", "iid", "easy", "hard")
 TASKS = 30
@@ -71,7 +71,7 @@ class Comparison(NamedTuple):
     training: dict[str, Simulation]  # by strategy
 
 
-def compare(
+def compare_strategies(
     seeds: Sequence[int], *, episodes: int = EPISODES, tasks: int = TASKS
 ) -> Iterator[Comparison]:
     """Train every learner from every start under every strategy, one comparison at a time."""
@@ -122,7 +122,7 @@ def cells(comparison: Comparison, epsilon: float) -> list[str]:
     for run in comparison.training.values():
         steps = _within_budget(run, epsilon)
         mean, width, _ = mean_interval(steps)
-        missed = np.isinf(steps_to_reach(run, epsilon)).any()
+        missed = np.isinf(episodes_to_reach(run, epsilon)).any()
         means.append(np.inf if missed else mean)
         row.append(f"> {mean:.0f}" if missed else f"{mean:.0f} ± {np.nan_to_num(width):.0f}")
     if np.isfinite(min(means)):
@@ -144,5 +144,7 @@ def episodes_table(comparisons: Sequence[Comparison]) -> Table:
 
 def _within_budget(training: Simulation, epsilon: float) -> Floats:
     """[seeds] episodes to reach ε, at most all that were played."""
-    steps: Floats = np.minimum(steps_to_reach(training, epsilon), training.performance.shape[1] - 1)
+    steps: Floats = np.minimum(
+        episodes_to_reach(training, epsilon), training.performance.shape[1] - 1
+    )
     return steps

@@ -16,7 +16,7 @@ from procurl.sb3.envs.workers import Workers
 COLLECT_EVERY = 10_000  # steps, before an environment drops its oldest episodes
 
 
-def play(
+def play_tasks(
     model: Any, workers: Workers, tasks: Ids, *, deterministic: bool, seed: int
 ) -> EpisodeOutcomes:
     """Play one episode of the model's policy on each of `tasks` [m], which may repeat.

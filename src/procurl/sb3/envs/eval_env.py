@@ -17,7 +17,12 @@ from stable_baselines3.common.vec_env import (
     VecTransposeImage,
 )
 
-from procurl.sb3.envs.observations import UNCHANGED, channels_order, require_known, wrappers_of
+from procurl.sb3.envs.observations import (
+    UNCHANGED,
+    channels_order,
+    require_known_wrapper,
+    wrappers_of,
+)
 
 EnvLike = gymnasium.Env[Any, Any] | VecEnv | Callable[[], gymnasium.Env[Any, Any]]
 COPIES = 16  # environments side by side, if a function makes them
@@ -75,7 +80,7 @@ def match_wrappers(env: VecEnv, training: VecEnv | None) -> VecEnv:
                 _share_statistics(wrapper, training)
         return env
     for wrapper in [] if training is None else wrappers_of(training):
-        require_known(wrapper)
+        require_known_wrapper(wrapper)
         env = _wrap_like(env, wrapper)
     return env
 

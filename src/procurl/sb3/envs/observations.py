@@ -52,7 +52,7 @@ def view_of(env: VecEnv) -> View:
     return seen
 
 
-def require_known(wrapper: VecEnvWrapper) -> None:
+def require_known_wrapper(wrapper: VecEnvWrapper) -> None:
     """Raise unless the effect of a vector wrapper on observations is known."""
     known = (VecNormalize, VecTransposeImage, VecExtractDictObs, VecFrameStack, *UNCHANGED)
     # Exact types only: a subclass may behave differently.
@@ -119,7 +119,7 @@ def count(observations: Observations) -> int:
 
 
 def _step_of(wrapper: VecEnvWrapper) -> View:
-    require_known(wrapper)
+    require_known_wrapper(wrapper)
     if isinstance(wrapper, VecNormalize):
         return wrapper.normalize_obs
     if isinstance(wrapper, VecTransposeImage):
