@@ -65,7 +65,7 @@ def test_whole_episodes_agree(forms):
         plain = playing & ~right.success
         np.testing.assert_allclose(got.reward[plain], right.reward[plain], atol=1e-5)
         seen, expected = np.asarray(env.observe(theirs)), host.observe(ours)
-        np.testing.assert_allclose(seen[playing], expected[playing], atol=1e-3)
+        np.testing.assert_allclose(seen[playing], expected[playing], rtol=1e-3, atol=1e-3)
         playing &= ~right.done
     assert not playing.any()
 

@@ -27,6 +27,7 @@ def tiny_runs(env, eval_every):
     return Runs(env, pool, [VAL], [TINY], seeds=[0], n_envs=4, evaluation=plan)
 
 
+@pytest.mark.soak  # each compiles a program with MJX in it
 @pytest.mark.parametrize(
     ("env", "eval_every"),
     [
