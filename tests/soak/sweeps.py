@@ -13,11 +13,12 @@ from pathlib import Path
 PROCURL = Path(sys.executable).with_name("procurl")
 PATIENCE = 600.0  # seconds after which a sweep counts as hung
 STEPS = 102_400  # four evaluations of each run
-# Tests in the background may inherit that Ctrl-C is ignored, and so would what they start.
+# Tests in the background may inherit that Ctrl-C or SIGHUP is ignored, and so would what they start.
 LISTENING = (
     sys.executable,
     "-c",
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL);"
     " os.execvp(sys.argv[1], sys.argv[1:])",
 )
 SWEEP = ("compare", "pointmass-s", "--strategies", "procurl-val", "iid", "--seeds", "2")
