@@ -13,7 +13,7 @@ from pathlib import Path
 PROCURL = Path(sys.executable).with_name("procurl")
 PATIENCE = 600.0  # seconds after which a sweep counts as hung
 STEPS = 102_400  # four evaluations of each run
-# Tests in the background may inherit that Ctrl-C or SIGHUP is ignored, and so would what they start.
+# Tests in the background may inherit that Ctrl-C or SIGHUP is ignored; so would what they start.
 LISTENING = (
     sys.executable,
     "-c",

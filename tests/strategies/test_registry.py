@@ -1,5 +1,6 @@
 """Strategies by name, their settings, and a user's own."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -142,6 +143,30 @@ def test_registering_refuses_a_taken_name_and_other_objects(empty_slot):
         register_strategy("iid", LeastPlayed)
     with pytest.raises(TypeError, match="must be a dataclass derived from procurl.Strategy"):
         register_strategy("mine", dict)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "mine:beta", "a,b", "a=b"])
+def test_names_that_the_command_line_could_not_use_are_refused(empty_slot, name):
+    with pytest.raises(ValueError, match="the name of a strategy must not be empty or contain"):
+        register_strategy(name, LeastPlayed)
+
+
+@pytest.mark.parametrize(
+    ("needs", "error", "message"),
+    [
+        ("played", TypeError, "must be a property that returns a tuple of fields of Evidence"),
+        (("playd",), ValueError, "Evidence has no field 'playd'. Did you mean 'played'?"),
+        (("step",), ValueError, "Evidence has no field 'step'"),
+    ],
+)
+def test_evidence_that_does_not_exist_is_refused_before_it_is_needed(
+    monkeypatch, empty_slot, needs, error, message
+):
+    monkeypatch.setattr(LeastPlayed, "needs", needs)
+    with pytest.raises(error, match=re.escape(message)):
+        register_strategy("mine", LeastPlayed)
+    with pytest.raises(error, match=re.escape(message)):
+        Curriculum(LeastPlayed(), TaskPool([[0.0], [1.0]]))
 
 
 def test_a_description_is_plain_json_with_types():

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any
 
-from procurl.internals.checks import require_known
+from procurl.evidence import Evidence
+from procurl.internals.checks import require_known, suggest
 from procurl.internals.settings import with_settings
 from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.iid import IID
@@ -63,7 +64,26 @@ def as_strategy(strategy: Strategy | str) -> Strategy:
             f"({', '.join(_DEFAULTS)}), got {strategy!r}"
         )
     strategy.check()
+    _check_evidence_fields(strategy)
     return strategy
+
+
+def _check_evidence_fields(strategy: Strategy) -> None:
+    """Raise if `needs` or `uses` is not a tuple of fields of `Evidence`."""
+    known = Evidence._fields[1:]  # without the step, which always comes
+    for attribute in ("needs", "uses"):
+        names: object = getattr(strategy, attribute)
+        if not isinstance(names, tuple):
+            raise TypeError(
+                f"{type(strategy).__name__}.{attribute} must be a property that returns a tuple of "
+                f"fields of Evidence, such as ('values',), got {names!r}"
+            )
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"{type(strategy).__name__}.{attribute}: Evidence has no field {name!r}."
+                    f"{suggest(name, known)} Its fields: {', '.join(known)}"
+                )
 
 
 def register_strategy(name: str, default: Callable[[], Any]) -> None:
@@ -78,10 +98,16 @@ def register_strategy(name: str, default: Callable[[], Any]) -> None:
     """
     if name in _DEFAULTS:
         raise ValueError(f"strategy {name!r} is registered already; choose another name")
+    if not name or any(sign in name for sign in ":,= "):
+        raise ValueError(
+            f"the name of a strategy must not be empty or contain a colon, a comma, an equals sign "
+            f"or a space, got {name!r}: the command line could not use it"
+        )
     strategy = default()
     if not (isinstance(strategy, Strategy) and is_dataclass(type(strategy))):
         raise TypeError(
             f"strategy {name!r} must be a dataclass derived from procurl.Strategy, got {strategy!r}"
         )
     strategy.check()
+    _check_evidence_fields(strategy)
     _DEFAULTS[name] = default

@@ -24,6 +24,8 @@ from procurl.experiments.analysis.figures import (
     draw_intervals,
     line_styles,
     mean_curve,
+    new_figure,
+    plot_curves,
 )
 from procurl.experiments.analysis.statistics import Interval
 from procurl.experiments.analysis.trends import features_of, trends
@@ -52,6 +54,14 @@ def test_learning_curves(tmp_path, results, x):
     for label in results.labels:
         assert label in text
     assert "mean return over the pool" in text
+
+
+def test_a_single_evaluation_is_drawn_as_a_dot(tmp_path):
+    for steps, marker in ((200_000, ""), (25_000, "o")):
+        curves = learning_curves(synthetic_results(("iid",), seeds=2, steps=steps))
+        with new_figure(tmp_path / "curves", (4.0, 3.0)) as (_, axes):
+            plot_curves(axes[0][0], curves)
+            assert [line.get_marker() for line in axes[0][0].lines] == [marker]
 
 
 def test_figures_are_the_same_bytes_every_time(tmp_path, results):

@@ -16,6 +16,7 @@ from procurl.experiments.analysis.figures import (
     legend_label,
     line_styles,
     new_figure,
+    point_marker,
 )
 from procurl.experiments.analysis.labels import short_name, step_label
 from procurl.experiments.analysis.statistics import smooth
@@ -134,7 +135,8 @@ def _draw_features(
         for axis, j in zip(axes, shown, strict=True):
             line, width = mean[:, j], error[:, j]
             name = legend_label(label)
-            axis.plot(steps, line, color=color, linestyle=dash, linewidth=1.4, label=name)
+            style = {"color": color, "linestyle": dash, "linewidth": 1.4}
+            axis.plot(steps, line, **style, marker=point_marker(steps), label=name)
             axis.fill_between(steps, line - width, line + width, color=color, alpha=0.18, lw=0)
     for axis, j in zip(axes, shown, strict=True):
         axis.set(title=_words(features.names[j]), xlabel="training steps")

@@ -164,9 +164,8 @@ def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
         color, dash = lines[curve.label]
         at = curve_axis(curve, x)
         mean, error = mean_curve(curve)
-        axis.plot(
-            at, mean, color=color, linestyle=dash, linewidth=1.5, label=legend_label(curve.label)
-        )
+        style = {"color": color, "linestyle": dash, "linewidth": 1.5}
+        axis.plot(at, mean, **style, marker=point_marker(at), label=legend_label(curve.label))
         axis.fill_between(at, mean - error, mean + error, color=color, alpha=0.18, lw=0)
         ends.append(float(at[-1]))
     if x != "train" and max(ends) > 5 * min(ends) > 0:
@@ -176,6 +175,11 @@ def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
     else:
         label_steps(axis)
     axis.set(xlabel=AXES[x], ylabel="mean return over the pool")
+
+
+def point_marker(at: Floats) -> str:
+    """The marker of a line at positions `at`: a dot if they are one point, which has no line."""
+    return "o" if np.ptp(at) == 0 else ""
 
 
 def legend_label(name: str) -> str:
