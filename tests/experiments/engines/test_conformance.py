@@ -1,0 +1,120 @@
+"""What every engine must do when a sweep drives it, for all registered ones."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("mujoco")
+pytest.importorskip("stable_baselines3")
+
+from procurl import load_policy
+from procurl.envs import make_host_env, make_pool
+from procurl.experiments.batches import Job, RunBatch
+from procurl.experiments.engines.registry import ENGINES, make_trainer
+from procurl.experiments.running.batch import train_batch
+from procurl.internals.settings import describe
+from procurl.ppo.learning.settings import PPOSettings
+from procurl.records.evaluation import SCALARS, Evaluation, scalar_values
+from procurl.records.experiment import Contender, Experiment
+
+ENVIRONMENTS = {"jax": "pointmass-s", "host": "ballcatching", "sb3": "pointmass-s"}
+TASKS = 3
+STEPS, EVERY = 160, 64
+SMALL = PPOSettings(
+    n_steps=32, n_epochs=1, batch_size=32, shared_layers=(8,), policy_layers=(8,), value_layers=(8,)
+)
+BATCH = RunBatch(Contender("procurl-out"), 0, 2)
+
+
+@cache
+def job_of(engine):
+    env = ENVIRONMENTS[engine]
+    experiment = Experiment(
+        env, engine, STEPS, n_envs=4, width=2, student=describe(SMALL), eval_every=EVERY
+    )
+    test_pool = make_pool(env, "test", size=2)
+    return Job(experiment, make_pool(env, size=TASKS), test_pool, keep_models=True)
+
+
+@cache
+def progress_of(engine):
+    """All that a batch reports from its first step to its last."""
+    return list(train_batch(job_of(engine), BATCH, None))
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    return request.param
+
+
+def evaluations_of(progress):
+    """[w] the evaluations of every run, without the time they took."""
+    runs = [[], []]
+    for part in progress:
+        for run, new in zip(runs, part.evaluations or [[], []], strict=True):
+            run += [evaluation._replace(seconds=0.0) for evaluation in new]
+    return runs
+
+
+def equal(one, other):
+    """Whether two evaluations are equal bit for bit."""
+    pairs = [(one.picks, other.picks), *zip(one.snapshot, other.snapshot, strict=True)]
+    arrays = all(np.array_equal(a, b) for a, b in pairs)
+    return arrays and scalar_values(one) == scalar_values(other)
+
+
+def test_runs_are_evaluated_at_every_interval_and_at_the_end(engine):
+    runs = evaluations_of(progress_of(engine))
+    for run in runs:
+        assert [(e.step, e.train_steps) for e in run] == [(64, 64), (128, 128), (160, 160)]
+    assert not equal(runs[0][-1], runs[1][-1])  # their seeds differ
+
+
+def test_every_evaluation_is_a_complete_record(engine):
+    for evaluation in (e for run in evaluations_of(progress_of(engine)) for e in run):
+        assert type(evaluation) is Evaluation
+        for field, value in zip(SCALARS, scalar_values(evaluation), strict=True):
+            assert value is not None, field.name
+            assert np.isfinite(value), field.name
+        assert evaluation.env_steps >= evaluation.train_steps
+        assert 0.0 <= evaluation.mean_success <= 1.0
+        assert 0.0 <= evaluation.entropy <= np.log(TASKS) + 1e-6
+        assert set(evaluation.picks.tolist()) <= set(range(TASKS))
+        snapshot = evaluation.snapshot
+        assert snapshot.tasks.tolist() == list(range(TASKS))
+        assert snapshot.probabilities.sum() == pytest.approx(1.0, abs=1e-5)
+        assert snapshot.success.shape == snapshot.returns.shape == (TASKS,)
+
+
+def test_a_checkpoint_continues_bit_for_bit(engine):
+    whole = progress_of(engine)
+    cut = next(part for part in whole if part.checkpoint is not None and part.step == 64)
+    rest = list(train_batch(job_of(engine), BATCH, cut.checkpoint))
+    assert rest[0].step == 64
+    for one, other in zip(evaluations_of(whole), evaluations_of(rest), strict=True):
+        assert len(one) == len(other) == 3  # those before the checkpoint are reported again
+        assert all(map(equal, one, other))
+    weights = [name for name in whole[-1].models if name.endswith(".safetensors")]
+    assert len(weights) == 4  # the last and the best of two runs
+    for name in weights:
+        assert whole[-1].models[name] == rest[-1].models[name]
+
+
+def test_a_finished_run_says_that_nothing_stopped_it_and_its_models_act(engine, tmp_path):
+    last = progress_of(engine)[-1]
+    assert last.finished == (None, None)
+    for name, content in last.models.items():
+        (tmp_path / name).write_bytes(content)
+    env = make_host_env(ENVIRONMENTS[engine])
+    action = load_policy(tmp_path / "seed-00001-best").act(np.zeros_like(env.observation_low))
+    assert action.shape == env.action_low.shape
+
+
+def test_the_identity_is_json_and_tells_batches_apart(engine):
+    one, same = (make_trainer(job_of(engine), BATCH).identity for _ in range(2))
+    other = make_trainer(job_of(engine), BATCH._replace(first_seed=2)).identity
+    assert json.loads(json.dumps(one)) == one == same
+    assert other != one
