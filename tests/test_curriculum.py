@@ -73,7 +73,7 @@ def test_choices_are_the_same_on_every_machine():
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        (Evidence(1024), "evidence.values is missing: ProCuRL requires it"),
+        (Evidence(1024), "evidence.values is missing: procurl-val requires it"),
         (Evidence(1024, values=[0.1, 0.2]), r"each of the 3 tasks, got shape \(2,\)"),
         (Evidence(1024, values=[0.1, np.nan, 0.2]), "finite, got nan for task 1"),
         (Evidence(1024, values=[0.1, 0.3, np.inf]), "finite, got inf for task 2"),
@@ -133,7 +133,7 @@ def test_evidence_of_the_wrong_type_is_named():
 def test_time_does_not_run_backwards():
     curriculum = curriculum_over(2)
     curriculum.observe(Evidence(2048, values=[0.5, 0.5]))
-    with pytest.raises(ValueError, match="evidence.step must be a finite number at least 2048"):
+    with pytest.raises(ValueError, match="evidence.step must be a finite number of at least 2048"):
         curriculum.observe(Evidence(1024, values=[0.5, 0.5]))
 
 
@@ -214,6 +214,14 @@ def test_bounds_that_do_not_fit_are_reported_despite_noise(caplog):
 def test_a_name_gives_the_strategy_with_its_defaults():
     named = Curriculum("procurl-val", TaskPool.from_seeds(3))
     assert named.strategy == make_strategy("procurl-val")
+
+
+def test_a_curriculum_names_its_strategy_its_pool_and_its_step():
+    curriculum = Curriculum("procurl-val", TaskPool([[0.1], [0.5]], names=["length"]))
+    curriculum.observe(Evidence(step=2048, values=[0.0, 0.5]))
+    assert repr(curriculum) == (
+        "Curriculum(strategy='procurl-val', pool=TaskPool(2 tasks, contexts: length), step=2048)"
+    )
 
 
 def test_metrics_by_hand():

@@ -14,7 +14,7 @@ from procurl.internals.archive import content_errors, read_archive, write_archiv
 from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer, require_number
 from procurl.internals.settings import describe
-from procurl.strategies.registry import as_strategy
+from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.success import Success
 from procurl.tasks.pool import TaskPool
@@ -76,6 +76,10 @@ class Curriculum:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock())
+
+    def __repr__(self) -> str:
+        name = strategy_name(self.strategy)
+        return f"Curriculum(strategy={name!r}, pool={self.pool}, step={self.step:.0f})"
 
     def next(self, k: int = 1) -> Ids:
         """[k] ids of the tasks to play next, drawn independently of each other."""
@@ -207,7 +211,7 @@ class Curriculum:
         for name in self.strategy.needs:
             if getattr(checked, name, None) is None and name != "noise":
                 raise ValueError(
-                    f"evidence.{name} is missing: {type(self.strategy).__name__} requires it "
+                    f"evidence.{name} is missing: {strategy_name(self.strategy)} requires it "
                     f"(it needs {', '.join(self.strategy.needs)})"
                 )
         if "noise" in self.strategy.needs and checked.noise is None:

@@ -1,6 +1,7 @@
 """The command line as a user sees it."""
 
 import logging
+import re
 import signal
 
 import pytest
@@ -19,6 +20,18 @@ def test_strategies_lists_every_name_with_settings(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith(" ")] == list(strategy_names())
     assert any("beta=20.0" in line and "epsilon=" in line for line in lines)
+
+
+def test_strategies_says_in_what_the_variants_of_procurl_differ(capsys):
+    assert main(["strategies"]) == 0
+    blocks = re.split(r"\n(?=\S)", capsys.readouterr().out)
+    without_settings = [block.partition("  settings:")[0].partition("\n")[2] for block in blocks]
+    assert len(set(without_settings)) == len(strategy_names())
+    by_name = {block.partition("\n")[0]: block for block in blocks}
+    assert "PoS: The critic's value" in by_name["procurl-val"]
+    assert "PoS: Wins and losses of the training episodes" in by_name["procurl-out"]
+    assert "rollouts take 4 times the training steps" in by_name["procurl-env-4"]
+    assert "PoS" not in by_name["iid"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["strategies", "--nonsense"]])
@@ -69,6 +82,7 @@ def test_envs_lists_every_environment_with_its_id(capsys):
     for name in environment_names():
         assert f"\n{name}\n" in "\n" + printed
     assert "procurl/BasicKarel-v0" in printed
+    assert printed.lower().count("reward") == len(environment_names())
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest(capsys):

@@ -173,7 +173,7 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys):
         (["pointmass-s", "--n-envs", "3"], "n_envs must divide the 1024 steps of an update, got 3"),
         (["pointmass-s", "--ppo", "gama=0.9"], "Did you mean 'gamma'?"),
         (["pointmass-s", "--ppo", "gamma"], "'gamma' is not a setting; write NAME=VALUE\n"),
-        (["pointmass-s", "--ppo", "gamma=2"], "gamma must be a finite number at least 0"),
+        (["pointmass-s", "--ppo", "gamma=2"], "gamma must be a finite number of at least 0"),
         (["pointmass-s", "--strategies", "procurl-val:beta=-1"], "beta must be"),
         (["pointmass-s", "--pool", "/nowhere.csv"], "No such file"),
     ],

@@ -140,6 +140,13 @@ def test_a_queue_never_runs_dry(algorithm, settings):
     model.learn(600, callback=[CurriculumCallback(VAL, refresh_every=100), Check()])
 
 
+def test_a_callback_names_its_strategy_and_then_its_curriculum():
+    callback = CurriculumCallback("procurl-val")
+    assert repr(callback) == "CurriculumCallback(strategy='procurl-val', not started)"
+    ppo(walk_env()).learn(32, callback=callback)
+    assert repr(callback) == f"CurriculumCallback({callback.curriculum!r})"
+
+
 def test_a_name_gives_the_strategy_with_its_defaults():
     assert CurriculumCallback("procurl-val").settings.strategy == make_strategy("procurl-val")
     env = DummyVecEnv([walk_env] * 2)

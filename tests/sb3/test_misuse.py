@@ -66,7 +66,7 @@ def test_an_algorithm_without_a_critic_that_we_know():
 
 
 def test_advantages_where_there_are_none():
-    with pytest.raises(ValueError, match="PLR needs the advantages in a rollout buffer, and DQN"):
+    with pytest.raises(ValueError, match="plr needs the advantages in a rollout buffer, and DQN"):
         learn(guess_env(), make_strategy("plr"), DQN)
 
 

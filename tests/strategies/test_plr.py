@@ -81,7 +81,7 @@ def test_transition_scores(score, expected):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rho": 1.1}, "rho must be a finite number at least 0 and at most 1, got 1.1"),
+        ({"rho": 1.1}, "rho must be a finite number of at least 0 and at most 1, got 1.1"),
         ({"beta": 0.0}, "beta must be a finite number above 0, got 0.0"),
         ({"score": "td"}, "score must be one of value_l1, gae, positive_value_loss, got 'td'"),
     ],

@@ -184,11 +184,11 @@ def test_space_alt_divides_by_v_max_or_rescales_the_rise():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"beta": -1.0}, "beta must be a finite number at least 0, got -1.0"),
+        ({"beta": -1.0}, "beta must be a finite number of at least 0, got -1.0"),
         ({"beta": float("nan")}, "beta must be"),
         ({"beta": LinearSchedule(1.0, 2.0, 0.0)}, "steps must be a finite number above 0"),
         ({"gamma2": -0.1}, "gamma2 must be"),
-        ({"floor": 1.5}, "floor must be a finite number at least 0 and at most 1, got 1.5"),
+        ({"floor": 1.5}, "floor must be a finite number of at least 0 and at most 1, got 1.5"),
         ({"p_star": 1.5}, "p_star must be"),
         ({"p_star": [0.5, np.nan]}, "p_star must be"),
         ({"p_star": ["a"]}, r"p_star must be .* got \['a'\]"),
@@ -199,7 +199,7 @@ def test_space_alt_divides_by_v_max_or_rescales_the_rise():
             "p_star.fraction must be",
         ),
         ({"v_min": None}, "v_min and v_max must both be numbers"),
-        ({"v_min": 2.0}, "v_max must be at least v_min=2.0, got v_max=1.0"),
+        ({"v_min": 2.0}, "v_max must be above v_min=2.0, got v_max=1.0"),
         ({"v_min": 0.0, "v_max": np.inf}, "v_max must be a finite number, got inf"),
         ({"refresh_every": 0}, "refresh_every must be an integer of at least 1, got 0"),
         ({"epsilon": -0.1}, "epsilon must be"),
@@ -216,7 +216,7 @@ def test_p_star_must_fit_the_pool():
 
 
 def test_settings_of_the_wrong_type_are_named():
-    with pytest.raises(TypeError, match="beta must be a finite number at least 0, got 'high'"):
+    with pytest.raises(TypeError, match="beta must be a finite number of at least 0, got 'high'"):
         make_strategy("procurl-val", beta="high")
     with pytest.raises(TypeError, match="success must be a success estimate, got"):
         make_strategy("procurl-val", success=0.5)

@@ -22,6 +22,7 @@ from procurl import (
 )
 from procurl.internals.settings import describe, flat_settings
 from procurl.strategies import registry
+from procurl.strategies.registry import strategy_name
 
 
 @pytest.fixture
@@ -53,6 +54,19 @@ def test_epsilon_adds_noise_to_the_estimate():
     assert strategy.success.v_max == 2.0
     assert strategy.needs == ("values", "noise")
     assert make_strategy("procurl-val").needs == ("values",)
+
+
+@pytest.mark.parametrize("name", strategy_names())
+def test_a_strategy_knows_its_name_whatever_its_settings(name):
+    assert strategy_name(make_strategy(name)) == name
+    refreshed = make_strategy(name) if name == "iid" else make_strategy(name, refresh_every=7)
+    assert strategy_name(refreshed) == name
+
+
+def test_a_strategy_of_no_name_is_called_by_its_class():
+    budget: Any = make_strategy("procurl-env", budget=3.0)
+    assert strategy_name(budget) == "procurl-env"
+    assert strategy_name(LeastPlayed()) == "LeastPlayed"
 
 
 def test_budgets_are_in_the_names():

@@ -252,8 +252,8 @@ def test_single_precision_keeps_what_was_between_tasks_of_the_largest_value():
     [
         ({"threshold": np.inf}, "threshold must be"),
         ({"max_kl": 0.0}, "max_kl must be"),
-        ({"floor": -0.1}, "floor must be a finite number at least 0 and at most 1, got -0.1"),
-        ({"floor": 1.5}, "floor must be a finite number at least 0 and at most 1, got 1.5"),
+        ({"floor": -0.1}, "floor must be a finite number of at least 0 and at most 1, got -0.1"),
+        ({"floor": 1.5}, "floor must be a finite number of at least 0 and at most 1, got 1.5"),
     ],
 )
 def test_bad_settings_are_named(settings, message):

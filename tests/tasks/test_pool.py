@@ -26,7 +26,7 @@ def test_contexts_have_names_rows_and_no_way_to_change_them():
 
 @pytest.mark.parametrize(
     "tasks",
-    [[{"a": 1}, {"a": 2}], ["maze", "cave"], [("a", 1), ("b", 2)], [[1], [1, 2]], [3, 5]],
+    [[{"a": 1}, {"a": 2}], ["maze", "cave"], [("a", 1), ("b", 2)], [["a"], [1, 2]], [3, 5]],
 )
 def test_anything_that_is_not_a_matrix_of_numbers_is_opaque(tasks):
     pool = TaskPool(tasks)
@@ -83,6 +83,11 @@ def test_objects_that_look_like_contexts_can_stay_opaque():
     assert pool.subset([1]).contexts is None
 
 
+def test_rows_of_different_lengths_are_tasks_on_request():
+    pool = TaskPool.from_objects([[1], [1, 2]])
+    assert [pool[0], pool[1]] == [[1], [1, 2]]
+
+
 def test_seeds_by_number_or_by_name():
     assert TaskPool.from_seeds(3).seeds.tolist() == [0, 1, 2]
     pool = TaskPool.from_seeds([7, 2])
@@ -101,7 +106,10 @@ def test_seeds_by_number_or_by_name():
         (lambda: TaskPool([[0.0], [np.nan]]), "finite, got nan at task 1, column 0"),
         (lambda: TaskPool([[0.0]], names=["a", "b"]), "names must name the 1 context columns"),
         (lambda: TaskPool([[0.0, 1.0]], names=["a", "a"]), "names must differ"),
-        (lambda: TaskPool([[1, 2], [3]], names=["a", "b"]), "for rows of 1 to 2 entries"),
+        (lambda: TaskPool([[1, 2], ["a"]], names=["a", "b"]), "for rows of 1 to 2 entries"),
+        (lambda: TaskPool([[1, 2], [3, 4], [5]]), "as many .* the first, 2, got 1 at task 2: .*"),
+        (lambda: TaskPool([[1], [3, 4]], names=["a", "b"]), "the first, 1, got 2 at task 1: .*"),
+        (lambda: TaskPool([np.zeros(2), np.zeros(3)]), "the first, 2, got 3 at task 1: .*objects"),
         (lambda: TaskPool(["maze", "cave"], names=["a"]), r"got \['a'\] for opaque tasks"),
         (lambda: TaskPool([[0.0]], features={"f": [1.0, 2.0]}), "feature 'f' must hold 1 numbers"),
         (lambda: TaskPool([[0.0]], features={"f": [np.inf]}), "feature 'f' must be finite"),
@@ -227,6 +235,9 @@ def test_csv_files_from_the_wild_load(tmp_path, text):
         ("\n\n", "the file is empty"),
         ("x,y\n", "row 1: there is no task below the header row"),
         ("1,2\n3,4\n", "row 1, column 1: a header row with column names is needed, found '1'"),
+        ("x;y\n1;2\n", "row 1: columns must be separated by commas, not by semicolons; save"),
+        ("x;y\n1,5;2\n", "row 1: columns must be separated by commas, not by semicolons"),
+        ("x\ty\n1\t2\n", "row 1: columns must be separated by commas, not by tabs"),
         ("x,\n1,2\n", "row 1, column 2: the column name is empty"),
         ("x,x\n1,2\n", "row 1, column 2: the name 'x' is twice in the header"),
         ("id,ID,x\n1,2,3\n", "row 1, column 2: the name 'ID' is twice in the header"),

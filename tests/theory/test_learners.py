@@ -192,7 +192,7 @@ def test_a_softmax_policy_cannot_be_certain():
         (ReinforceLearner(eta=0.0), "eta must be a finite number above 0, got 0.0"),
         (ReinforceLearner(distance=-1.0), "distance must be a finite number above 0, got -1.0"),
         (AbstractLearner(alpha=1.1), "alpha must be a finite number above 0 and at most 1"),
-        (AbstractLearner(beta=-0.1), "beta must be a finite number at least 0 and at most 1"),
+        (AbstractLearner(beta=-0.1), "beta must be a finite number of at least 0 and at most 1"),
         (AbstractLearner(alpha=0.2, beta=0.2), "beta must be below alpha = 0.2"),
     ],
 )

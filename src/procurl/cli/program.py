@@ -19,6 +19,7 @@ from procurl.internals.checks import suggest
 from procurl.internals.settings import flat_settings
 from procurl.internals.streams import safe_streams
 from procurl.strategies import make_strategy, strategy_names
+from procurl.success import Success
 
 INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
 # Windows has no SIGHUP.
@@ -251,12 +252,16 @@ def _envs(_: argparse.Namespace) -> int:
 
 
 def _strategies(_: argparse.Namespace) -> int:
-    """Print one block per strategy: name, rule, evidence it needs, settings."""
+    """Print one block per strategy: name, rule, estimate of PoS, evidence it needs, settings."""
     for name in strategy_names():
         strategy = make_strategy(name)
         settings = flat_settings(strategy)
         print(name)
         print(f"  {_first_line(strategy)}")
+        if isinstance(success := getattr(strategy, "success", None), Success):
+            print(f"  PoS: {_first_line(success)}")
+            if (budget := getattr(success, "budget", None)) is not None:
+                print(f"  budget: training and rollouts take {budget:g} times the training steps")
         print(f"  evidence: {', '.join(strategy.needs) or 'none'}")
         if settings:
             print("  settings: " + ", ".join(f"{key}={value!r}" for key, value in settings.items()))

@@ -16,7 +16,7 @@ def require_number(
 ) -> None:
     """Raise unless `value` is a finite number within the bounds."""
     bounds = [
-        *([f"at least {at_least:g}"] if at_least > -math.inf else []),
+        *([f"of at least {at_least:g}"] if at_least > -math.inf else []),
         *([f"above {above:g}"] if above > -math.inf else []),
         *([f"at most {at_most:g}"] if at_most < math.inf else []),
     ]
@@ -65,8 +65,11 @@ def require_bounds(v_min: float | None, v_max: float | None) -> None:
         )
     require_number("v_min", v_min)
     require_number("v_max", v_max)
-    if v_max < v_min:
-        raise ValueError(f"v_max must be at least v_min={v_min!r}, got v_max={v_max!r}")
+    if v_max <= v_min:
+        raise ValueError(
+            f"v_max must be above v_min={v_min!r}, got v_max={v_max!r}: v_min is the return of a "
+            "failure, v_max that of a success"
+        )
 
 
 def require_known(kind: str, name: object, known: Collection[str], plural: str) -> None:

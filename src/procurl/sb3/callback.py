@@ -27,7 +27,7 @@ from procurl.sb3.saving.runs import (
 )
 from procurl.sb3.seeds import episode_seed
 from procurl.sb3.teacher import ModelTeacher, TeacherSettings
-from procurl.strategies.registry import as_strategy
+from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 
 
@@ -99,6 +99,12 @@ class CurriculumCallback(BaseCallback):
         self._tasks: list[Ids] = []
         self._saved_at = 0  # training steps at the last save
         self._saved: SavedRun | None = None  # loaded and not yet restored
+
+    def __repr__(self) -> str:
+        if self._teacher is not None:
+            return f"CurriculumCallback({self.curriculum})"
+        name = strategy_name(self.settings.strategy)
+        return f"CurriculumCallback(strategy={name!r}, not started)"
 
     @property
     def teacher(self) -> ModelTeacher:

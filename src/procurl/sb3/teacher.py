@@ -35,6 +35,7 @@ from procurl.sb3.evaluation import with_tasks
 from procurl.sb3.pool_values import PoolValues, roll_out
 from procurl.sb3.seeds import seed_of
 from procurl.strategies.refreshing import is_due
+from procurl.strategies.registry import strategy_name
 from procurl.strategies.strategy import Strategy
 
 OFF_POLICY_INTERVAL = 1_000  # training steps between rounds, if every step is an update
@@ -211,7 +212,7 @@ class ModelTeacher:
     def _require_advantages(self) -> None:
         if not hasattr(self.model, "rollout_buffer"):
             raise ValueError(
-                f"{type(self.strategy).__name__} needs the advantages in a rollout buffer, and "
+                f"{strategy_name(self.strategy)} needs the advantages in a rollout buffer, and "
                 f"{type(self.model).__name__} has none: use an on-policy algorithm, such as PPO "
                 "or A2C, or another strategy"
             )

@@ -54,6 +54,26 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
     return strategy
 
 
+def strategy_name(strategy: Strategy) -> str:
+    """The registered name of a strategy of this kind, whatever its settings, or else its class.
+
+    >>> strategy_name(make_strategy("procurl-env", beta=10.0))
+    'procurl-env'
+    """
+    alike = [name for name in _DEFAULTS if _kind(_DEFAULTS[name]()) == _kind(strategy)]
+    budget = _budget(strategy)
+    same_budget = [name for name in alike if _budget(_DEFAULTS[name]()) == budget]
+    return next(iter(same_budget + alike), type(strategy).__name__)
+
+
+def _kind(strategy: Strategy) -> tuple[type, type]:
+    return type(strategy), type(getattr(strategy, "success", None))
+
+
+def _budget(strategy: Strategy) -> Any:
+    return getattr(getattr(strategy, "success", None), "budget", None)
+
+
 def as_strategy(strategy: Strategy | str) -> Strategy:
     """`strategy` itself with its settings checked, or the strategy of that name."""
     if isinstance(strategy, str):

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -246,7 +247,8 @@ def _as_contexts(tasks: Any) -> Matrix | None:
     ):
         try:
             array = np.asarray(tasks)
-        except ValueError:  # rows of different lengths are opaque tasks
+        except ValueError:  # rows of different lengths
+            _refuse_ragged(tasks)
             return None
     else:
         return None
@@ -266,6 +268,19 @@ def _as_contexts(tasks: Any) -> Matrix | None:
         )
     contexts.setflags(write=False)
     return contexts
+
+
+def _refuse_ragged(rows: Sequence[Any]) -> None:
+    """Raise if the rows hold nothing but numbers: they were meant as contexts."""
+    if not all(np.iterable(row) and all(isinstance(entry, Real) for entry in row) for row in rows):
+        return
+    first = len(rows[0])
+    task = next(i for i, row in enumerate(rows) if len(row) != first)
+    raise ValueError(
+        f"every task must have as many numbers as the first, {first}, got {len(rows[task])} at "
+        f"task {task}: complete the row, or use TaskPool.from_objects if tasks are not rows of a "
+        "table"
+    )
 
 
 def _is_table(tasks: Any) -> bool:

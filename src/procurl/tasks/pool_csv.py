@@ -19,6 +19,7 @@ FEATURE_PREFIX = "feature:"
 # ASCII alone: `float` also reads other digits, and underscores between them.
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+SEPARATORS = {";": "semicolons", "\t": "tabs"}  # that spreadsheets may write instead of commas
 CONTROL = ("Cc", "Cs", "Zl", "Zp")  # Unicode's controls, halves of characters and line ends
 
 
@@ -39,6 +40,7 @@ def read_table(path: str | PathLike[str]) -> PoolTable:
             f"{path}: the file is empty; a header row and at least one task are needed"
         )
     header_row, header = rows[0]
+    _check_separator(path, rows)
     _check_header(path, header_row, header)
     if len(rows) == 1:
         raise ValueError(f"{path}, row {header_row}: there is no task below the header row")
@@ -132,6 +134,17 @@ def _rows(path: str | PathLike[str]) -> list[tuple[int, list[str]]]:
     except csv.Error as error:
         raise ValueError(f"{path}, row {reader.line_num}: not a CSV row ({error})") from error
     return rows
+
+
+def _check_separator(path: str | PathLike[str], rows: list[tuple[int, list[str]]]) -> None:
+    """Raise if the columns are separated by something other than commas."""
+    row, header = rows[0]
+    for sign, name in SEPARATORS.items():
+        if len(header) == 1 and all(sign in "".join(cells) for _, cells in rows[:2]):
+            raise ValueError(
+                f"{path}, row {row}: columns must be separated by commas, not by {name}; save the "
+                "file with commas, and with points in decimals"
+            )
 
 
 def _check_header(path: str | PathLike[str], row: int, header: list[str]) -> None:

@@ -101,7 +101,7 @@ def test_every_term_of_the_reward_is_as_worked_by_hand():
 @pytest.mark.parametrize(
     ("context", "message"),
     [
-        ([0.1, 0.8, 2.0], "context: angle must be a finite number at least 0.392699"),
+        ([0.1, 0.8, 2.0], "context: angle must be a finite number of at least 0.392699"),
         ([1.0, 1.2, 2.0], "context: radius must be .* at most 1.1, got 1.2"),
         ([1.0, 0.8, math.nan], "context: distance"),
         ([1.0, 0.8], "must hold 3 numbers"),

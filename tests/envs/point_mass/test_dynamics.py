@@ -215,9 +215,12 @@ def test_states_stay_float32_whatever_comes_in():
 @pytest.mark.parametrize(
     ("context", "message"),
     [
-        ([0.0, 0.0, 1.0], "gate_width must be a finite number at least 0.5 and at most 8, got 0.0"),
-        ([4.5, 1.0, 1.0], "gate_position must be a finite number at least -4 and at most 4"),
-        ([0.0, 1.0, -0.1], "friction must be a finite number at least 0 and at most 4"),
+        (
+            [0.0, 0.0, 1.0],
+            "gate_width must be a finite number of at least 0.5 and at most 8, got 0.0",
+        ),
+        ([4.5, 1.0, 1.0], "gate_position must be a finite number of at least -4 and at most 4"),
+        ([0.0, 1.0, -0.1], "friction must be a finite number of at least 0 and at most 4"),
         ([0.0, np.nan, 1.0], "gate_width must be a finite number .* got .*nan"),
         ([0.0, 1.0], "3 numbers"),
         ([[0.0, 1.0, 1.0]], "3 numbers"),

@@ -53,7 +53,7 @@ def test_an_unknown_environment_is_refused_with_a_suggestion():
         ({"n_epochs": 0}, "n_epochs must be"),
         ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0, got 0.0"),
         ({"learning_rate": float("nan")}, "learning_rate"),
-        ({"gamma": 1.01}, "gamma must be a finite number at least 0 and at most 1"),
+        ({"gamma": 1.01}, "gamma must be a finite number of at least 0 and at most 1"),
         ({"gae_lambda": -0.1}, "gae_lambda"),
         ({"clip_range": 0.0}, "clip_range"),
         ({"ent_coef": -1.0}, "ent_coef"),

@@ -38,7 +38,9 @@ class AntGoalState(NamedTuple):
 
 @dataclass(frozen=True)
 class HostAntGoal(AntGoal):
-    """AntGoal stepped by MuJoCo's C library.
+    """AntGoal: reward 10·exp(−2·distance) per step, less effort and contact forces.
+
+    MuJoCo's C library steps it.
 
     Threads step the ants one by one, because the contact cost needs forces that MuJoCo's batched
     rollouts do not return. MuJoCo releases the GIL while it steps.

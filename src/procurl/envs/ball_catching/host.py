@@ -43,7 +43,9 @@ class BallCatchingState(NamedTuple):
 
 @dataclass(frozen=True)
 class HostBallCatching(BallCatching):
-    """BallCatching stepped by MuJoCo's C library.
+    """BallCatching: reward 25 to 75 for a catch, by its angle, and 0.275 per step, less effort.
+
+    MuJoCo's C library steps it.
 
     An action lasts five substeps of 0.002. All of them are simulated in one call, and what comes
     after the ball's first contact is discarded. This is possible because the controls of all

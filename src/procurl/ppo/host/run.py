@@ -47,7 +47,7 @@ from procurl.ppo.student import RolloutSummary, Student
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.records.evaluation import Evaluation
 from procurl.strategies.refreshing import is_due
-from procurl.strategies.registry import as_strategy
+from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 from procurl.tasks.pool import TaskPool
@@ -121,7 +121,7 @@ class HostRun:
         self.teacher = Teacher.of(self.strategy, len(self.pool), self.n_envs)
         if self.teacher.plan is not None and self._eval_host is None:
             raise ValueError(
-                f"eval_env is required: {type(self.strategy).__name__} plays rollouts on the whole "
+                f"eval_env is required: {strategy_name(self.strategy)} plays rollouts on the whole "
                 "pool, which must not interrupt the training episodes"
             )
         self._begin()
