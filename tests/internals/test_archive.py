@@ -37,6 +37,15 @@ def test_everything_comes_back(tmp_path):
         assert arrays[name].flags.writeable
 
 
+def test_a_missing_file_is_named_without_an_error_number(tmp_path):
+    with pytest.raises(FileNotFoundError) as missing:
+        read_archive(tmp_path / "a")
+    assert str(missing.value) == f"{tmp_path / 'a'} does not exist: pass a file that was saved"
+    with pytest.raises(IsADirectoryError) as folder:
+        read_archive(tmp_path)
+    assert str(folder.value) == f"{tmp_path} is a folder: pass the file that was saved"
+
+
 def test_every_altered_byte_is_noticed(tmp_path):
     path = tmp_path / "a"
     write_archive(path, META, ARRAYS)

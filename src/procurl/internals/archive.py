@@ -79,7 +79,13 @@ def read_archive(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, N
     Args:
         path: of the file.
     """
-    return unpack_archive(Path(path).read_bytes(), path)
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path} does not exist: pass a file that was saved") from error
+    except IsADirectoryError as error:
+        raise IsADirectoryError(f"{path} is a folder: pass the file that was saved") from error
+    return unpack_archive(content, path)
 
 
 def pack_archive(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:

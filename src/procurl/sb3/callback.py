@@ -2,7 +2,7 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from procurl.curriculum import Curriculum
 from procurl.internals.archive import content_errors
 from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer
+from procurl.sb3.callback_list import require_one
 from procurl.sb3.critic import ValueFunction
 from procurl.sb3.envs.eval_env import EnvLike
 from procurl.sb3.saving.random_state import restore_random_state
@@ -97,6 +98,7 @@ class CurriculumCallback(BaseCallback):
         # Of the rollout that is being collected, by step.
         self._dones: list[NDArray[np.bool_]] = []
         self._tasks: list[Ids] = []
+        self._reached = 0  # training steps when `learn` was called
         self._saved_at = 0  # training steps at the last save
         self._saved: SavedRun | None = None  # loaded and not yet restored
 
@@ -162,26 +164,51 @@ class CurriculumCallback(BaseCallback):
             self.teacher.refresh(self.num_timesteps)
             self._log()
 
+    def _init_callback(self) -> None:
+        # `learn` resets the model's counter before this, and this callback's after it.
+        self._reached = self.num_timesteps
+
     def _on_training_start(self) -> None:
-        before, env = self._teacher, self.training_env
+        require_one(CurriculumCallback, self.locals.get("callback"))
+        before = self._teacher
         if before is not None and self.num_timesteps < before.curriculum.step:
-            raise ValueError(
-                f"the model restarts at step {self.num_timesteps}, but this callback's "
-                f"curriculum is at step {before.curriculum.step:.0f}: pass "
-                "reset_num_timesteps=False to continue, or create a new CurriculumCallback"
-            )
+            self._refuse_restart(before)
         if self.save_to is not None:
             require_folder(Path(self.save_to))
-        new_env = before is None or before.workers.env is not env
-        if new_env:
+        try:
+            self._start(before)
+        except BaseException:
+            self._teacher = before  # so that the next call of `learn` starts as this one did
+            raise
+
+    def _start(self, before: ModelTeacher | None) -> None:
+        """Begin to teach: a new run, a saved one, or one that continues."""
+        env = self.training_env
+        if before is not None and before.model is not self.model and self.num_timesteps == 0:
+            before = None  # nothing was learned from the other model
+        new = before is None or before.workers.env is not env or before.model is not self.model
+        if new:
             self._teacher = ModelTeacher(self.settings, self.model, env, before)
         if self._saved is not None:
             self._restore(self._saved)
             return
-        if new_env:
+        if new:
             self.teacher.look()
-        if new_env or self.num_timesteps == 0:  # otherwise episodes continue
+        if new or self.num_timesteps == 0:  # otherwise episodes continue
             self._begin_episodes(episode_seed(self.model))
+
+    def _refuse_restart(self, before: ModelTeacher) -> NoReturn:
+        """Raise on a model that restarts; the same model can then continue where it was."""
+        remedy = "create a new CurriculumCallback"
+        start, self.num_timesteps = self.num_timesteps, self._reached
+        if before.model is self.model:
+            self.model.num_timesteps = self._reached
+            before.drop_open_episodes()  # `learn` has reset the environments
+            remedy = f"pass reset_num_timesteps=False to continue, or {remedy}"
+        raise ValueError(
+            f"the model restarts at step {start}, but this callback's curriculum is "
+            f"at step {before.curriculum.step:.0f}: {remedy}"
+        )
 
     def _restore(self, saved: SavedRun) -> None:
         """Restore a saved run: the curriculum, the episodes and the random states."""

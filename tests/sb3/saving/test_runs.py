@@ -283,6 +283,16 @@ def test_another_model_pool_or_strategy_is_refused(tmp_path):
         callback.load(tmp_path)
 
 
+@pytest.mark.parametrize("inside", ["", "nothing"])
+def test_a_folder_without_a_saved_run_is_named(tmp_path, inside):
+    with pytest.raises(FileNotFoundError) as error:
+        CurriculumCallback("iid").load(tmp_path / inside)
+    assert str(error.value) == (
+        f"{tmp_path / inside} holds no saved run, there is no curriculum.safetensors in it: pass "
+        "the folder to which CurriculumCallback.save or save_to wrote"
+    )
+
+
 def test_a_damaged_file_is_refused(tmp_path):
     callback = CurriculumCallback(make_strategy("procurl-val"))
     new_model(point_masses()).learn(128, callback=callback)

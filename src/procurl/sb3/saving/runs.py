@@ -99,6 +99,11 @@ def state_of(teacher: ModelTeacher) -> SavedRun:
 
 def read_run(folder: Path) -> SavedRun:
     """Read what `write_run` wrote."""
+    if not (folder / CURRICULUM).exists():
+        raise FileNotFoundError(
+            f"{folder} holds no saved run, there is no {CURRICULUM} in it: pass the folder to "
+            "which CurriculumCallback.save or save_to wrote"
+        )
     meta, arrays = read_archive(folder / CURRICULUM)
     if meta.get("format") != FORMAT:
         raise ValueError(
