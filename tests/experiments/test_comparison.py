@@ -175,7 +175,7 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys):
         (["pointmass-s", "--ppo", "gamma"], "'gamma' is not a setting; write NAME=VALUE\n"),
         (["pointmass-s", "--ppo", "gamma=2"], "gamma must be a finite number of at least 0"),
         (["pointmass-s", "--strategies", "procurl-val:beta=-1"], "beta must be"),
-        (["pointmass-s", "--pool", "/nowhere.csv"], "No such file"),
+        (["pointmass-s", "--pool", "/nowhere.csv"], "/nowhere.csv does not exist: a pool is read"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_no_directory(arguments, message, tmp_path, capsys):

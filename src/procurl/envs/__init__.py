@@ -2,7 +2,8 @@
 
 Each environment has a package: `point_mass`, `karel`, `ball_catching` and `ant_goal`; the last two
 share `mujoco`. `array_env` defines what an array environment is, `registry` finds one by its name,
-`adapters` turns it into Gymnasium environments, and `rendering` draws and animates episodes.
+`adapters` turns it into Gymnasium environments, `sources` finds any other environment, and
+`rendering` draws and animates episodes.
 
 Importing this package registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-v0`,
 `procurl/BasicKarel-v0`, `procurl/BallCatching-v0` and `procurl/AntGoal-v0` with Gymnasium, if it is
@@ -19,6 +20,9 @@ from procurl.envs.registry import (
     make_pool,
     register_with_gymnasium,
 )
+from procurl.envs.sources.pools import pool_of, read_pool
+from procurl.envs.sources.resolve import register_environment, resolve_environment
+from procurl.envs.sources.source import EnvSource
 from procurl.internals.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArrayEnv",
     "DensePointMass",
+    "EnvSource",
     "Episode",
     "EpisodeStatistics",
     "GymEnv",
@@ -73,8 +78,12 @@ __all__ = [
     "make_pool",
     "play",
     "point_mass_pool",
+    "pool_of",
     "read_karel_pool",
+    "read_pool",
+    "register_environment",
     "require_context",
+    "resolve_environment",
     "write_gif",
     "write_karel_pool",
     "write_png",

@@ -218,9 +218,11 @@ class TaskPool:
 
 
 def require_file(path: str | PathLike[str]) -> None:
-    """Raise if `path` is a directory; opening a missing file raises an error of its own."""
+    """Raise if `path` is missing or a directory."""
     if Path(path).is_dir():
         raise ValueError(f"{path} is a directory: a pool is read from a CSV file")
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path} does not exist: a pool is read from a CSV file")
 
 
 def _freeze(array: NDArray[Any]) -> NDArray[Any]:

@@ -70,7 +70,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise TypeError(f"set_task must be a function of (env, task), got {set_task!r}")
         self.pool = pool
         self.task: int | None = None  # current task id, None before the first reset
-        self._set_task = set_task
+        self.task_setter = set_task
         # procurl's own environments accept an id of their own pool, which is faster.
         inside = env.unwrapped
         self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
@@ -205,8 +205,8 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self, number: int, seed: int | None, options: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
         task = self._tasks[number]
-        if self._set_task is not None:
-            self._set_task(self.env, task)
+        if self.task_setter is not None:
+            self.task_setter(self.env, task)
         elif self.pool.seeds is not None:
             seed = int(task)
         else:
