@@ -26,6 +26,7 @@ from procurl.envs.sources.source import EnvSource
 from procurl.internals.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from procurl.envs.adapters.curriculum_env import CurriculumVectorEnv
     from procurl.envs.adapters.gym_env import GymEnv
     from procurl.envs.adapters.task_env import EpisodeStatistics, TaskEnv
     from procurl.envs.adapters.vector_env import GymVectorEnv
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArrayEnv",
+    "CurriculumVectorEnv",
     "DensePointMass",
     "EnvSource",
     "Episode",
@@ -91,6 +93,7 @@ __all__ = [
 
 # Imported on first use, because these need Gymnasium, Pillow or MuJoCo, or take time to import.
 _LAZY_NAMES = {
+    "adapters.curriculum_env": ("CurriculumVectorEnv",),
     "adapters.gym_env": ("GymEnv",),
     "adapters.task_env": ("EpisodeStatistics", "TaskEnv"),
     "adapters.vector_env": ("GymVectorEnv",),

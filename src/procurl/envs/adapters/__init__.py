@@ -1,1 +1,4 @@
-"""Array environments as Gymnasium environments, and `TaskEnv` for any other environment."""
+"""Array environments as Gymnasium environments, and `TaskEnv` for any other environment.
+
+`CurriculumVectorEnv` connects a vector environment of `TaskEnv`s to a curriculum.
+"""

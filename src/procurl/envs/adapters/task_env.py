@@ -2,7 +2,7 @@
 
 import pickle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
@@ -241,3 +241,25 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 f"task must be from 0 to {len(self.pool) - 1}, got {task}: "
                 f"the pool has {len(self.pool)} tasks"
             )
+
+
+def common_pool(pools: Sequence[Any], argument: str) -> TaskPool:
+    """The one pool that the `TaskEnv`s of a vector environment play; raises if they differ.
+
+    Args:
+        pools: the attribute `pool` of each sub-environment.
+        argument: name of the vector environment in error messages.
+    """
+    first = pools[0]
+    if not isinstance(first, TaskPool):
+        raise TypeError(
+            f"{argument}: a wrapper around TaskEnv has an attribute `pool`, {first!r}, which hides "
+            "the pool of TaskEnv: rename it"
+        )
+    for i, pool in enumerate(pools):
+        if pool is not first and pool.fingerprint != first.fingerprint:
+            raise ValueError(
+                f"{argument}: all environments must play the same pool, but environment {i} plays "
+                f"{pool} and environment 0 plays {first}"
+            )
+    return first

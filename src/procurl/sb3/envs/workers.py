@@ -1,12 +1,10 @@
 """The environments that play tasks of a pool: push the next tasks, collect the outcomes."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from procurl.envs.adapters.task_env import EpisodeStatistics, TaskEnv
+from procurl.envs.adapters.task_env import EpisodeStatistics, TaskEnv, common_pool
 from procurl.internals.arrays import Ids
 from procurl.tasks.pool import TaskPool
 
@@ -28,7 +26,7 @@ class Workers:
             )
         self.env = env
         self.n_envs = env.num_envs
-        self.pool = _common_pool(env, argument)
+        self.pool = common_pool(env.get_attr("pool"), argument)
 
     def push(self, ids: Ids) -> None:
         """Make environment i play row i of `ids` [b, k], starting with its next reset."""
@@ -51,20 +49,3 @@ class Workers:
             raise ValueError(
                 f"{argument} must play the pool {pool}, got {self.pool}: task ids would not match"
             )
-
-
-def _common_pool(env: VecEnv, argument: str) -> TaskPool:
-    pools: list[Any] = env.get_attr("pool")
-    first = pools[0]
-    if not isinstance(first, TaskPool):
-        raise TypeError(
-            f"{argument}: a wrapper around TaskEnv has an attribute `pool`, {first!r}, which hides "
-            "the pool of TaskEnv: rename it"
-        )
-    for i, pool in enumerate(pools):
-        if pool is not first and pool.fingerprint != first.fingerprint:
-            raise ValueError(
-                f"{argument}: all environments must play the same pool, but environment {i} plays "
-                f"{pool} and environment 0 plays {first}"
-            )
-    return first

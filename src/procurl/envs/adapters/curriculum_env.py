@@ -1,0 +1,225 @@
+"""`CurriculumVectorEnv`: a vector environment that plays the tasks of a curriculum."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.curriculum import Curriculum
+from procurl.envs.adapters.task_env import EpisodeStatistics, common_pool
+from procurl.evidence import (
+    EpisodeTotals,
+    Evidence,
+    TrainingSteps,
+    add_counts,
+    add_scores,
+    build_evidence,
+    no_episodes,
+    without_counts,
+)
+from procurl.internals.arrays import Ids
+from procurl.tasks.pool import TaskPool
+
+try:
+    from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+    from gymnasium.vector.utils import concatenate, create_empty_array, iterate
+except ImportError as error:
+    raise ImportError(
+        "CurriculumVectorEnv needs gymnasium 1.1 or newer: pip install 'procurl[sb3]'"
+    ) from error
+
+QUEUE = 64  # tasks sent to a sub-environment at a time; unused ones are dropped
+HOW = "SyncVectorEnv([lambda: TaskEnv(MyEnv(), pool)] * 8)"
+
+Mask = NDArray[np.bool_]
+
+
+class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Wraps a vector environment so that every reset plays the next task of a curriculum.
+
+    The sub-environments are `TaskEnv`s over the pool of the curriculum, in this process
+    (`SyncVectorEnv`) or in others (`AsyncVectorEnv`). Both give the same results, in every
+    autoreset mode. `info["task"]` holds the ids of the current tasks.
+
+    >>> envs = SyncVectorEnv([lambda: TaskEnv(MyEnv(), pool)] * 8)  # doctest: +SKIP
+    >>> envs = CurriculumVectorEnv(envs, curriculum)  # doctest: +SKIP
+    >>> first = envs.first_observations(seed=0)  # doctest: +SKIP
+    >>> observations, info = envs.reset(seed=0)  # doctest: +SKIP
+    >>> curriculum.observe(envs.evidence(step, values=critic(first)))  # doctest: +SKIP
+
+    Make it the outermost vector wrapper, so that `first_observations` shows what the agent sees.
+
+    Args:
+        env: a vector environment whose sub-environments are `TaskEnv`s.
+        curriculum: chooses their tasks.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], curriculum: Curriculum) -> None:
+        super().__init__(env)
+        if not isinstance(curriculum, Curriculum):
+            raise TypeError(f"curriculum must be a Curriculum, got {type(curriculum).__name__}")
+        pool, b = _pool_of(env), env.num_envs
+        if pool.fingerprint != curriculum.pool.fingerprint:
+            raise ValueError(
+                f"env must play the pool of the curriculum, {curriculum.pool}, got {pool}: "
+                "task ids would not match"
+            )
+        self.curriculum = curriculum
+        self.episodes = _concatenate([])  # the training episodes behind the latest evidence
+        self._inside: Any = env.unwrapped
+        self._mode = env.metadata["autoreset_mode"]
+        self._drawn_at: float | None = None  # step of the curriculum that the queues come from
+        self._queued: Ids = np.zeros(b, dtype=np.int64)  # length of each queue
+        self._tasks: Ids | None = None  # [b] current tasks, None before the first reset
+        self._done: Mask = np.zeros(b, dtype=bool)  # whether the latest step ended the episode
+        self._cut: Mask = np.zeros(b, dtype=bool)  # whether `reset` was called since then
+        self._totals = no_episodes(len(pool), b)
+        self._steps: list[_Step] = []  # since the latest evidence, if the strategy needs scores
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        self._refill()
+        options = dict(options or {})  # a copy: Gymnasium removes the mask
+        mask = np.asarray(options.get("reset_mask", np.ones(self.num_envs, dtype=bool)))
+        observations, info = self.env.reset(seed=seed, options=options or None)
+        before = np.zeros(self.num_envs, dtype=np.int64) if self._tasks is None else self._tasks
+        self._tasks = np.where(mask, info["task"], before)
+        self._queued -= mask
+        self._done, self._cut = self._done & ~mask, self._cut | mask
+        return observations, info
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        if self._tasks is None:
+            raise RuntimeError("the episodes have not started: call reset before step")
+        self._refill()
+        observations, rewards, terminated, truncated, info = self.env.step(actions)
+        done = np.logical_or(terminated, truncated)
+        nothing = np.zeros_like(done)
+        # In the next-step mode, the step after the end of an episode only resets.
+        resets = self._done if self._mode == AutoresetMode.NEXT_STEP else nothing
+        if "score" in self.curriculum.strategy.uses:
+            self._steps.append(_Step(done, self._tasks, ~resets, self._cut))
+        self._queued -= done if self._mode == AutoresetMode.SAME_STEP else resets
+        self._done, self._cut = done, nothing
+        self._tasks = np.where(info["_task"], info["task"], self._tasks)
+        return observations, rewards, terminated, truncated, info
+
+    def evidence(
+        self, step: int, values: Any | None = None, advantages: Any | None = None
+    ) -> Evidence:
+        """What the training episodes since the last call have shown, for `Curriculum.observe`.
+
+        It holds those fields that the strategy uses. `episodes` then has the statistics of the
+        episodes behind it. Once the curriculum has observed it, resets play tasks from the new
+        distribution.
+
+        Args:
+            step: training steps so far, over all sub-environments.
+            values: [n] the critic's V(s0) of every task, see `first_observations`; a strategy
+                that uses no critic ignores it.
+            advantages: [T, b] of all steps since the last call, for strategies that score episodes,
+                such as `plr`; others ignore them.
+        """
+        strategy = self.curriculum.strategy
+        values = None if values is None else np.asarray(values, dtype=np.float64)
+        totals = self._score_steps(advantages) if "score" in strategy.uses else self._totals
+        self.episodes = _concatenate(self._inside.call("collect"))
+        outcomes = strategy.outcomes(self.episodes.returns, values)
+        totals = add_counts(totals, self.episodes.tasks, outcomes)
+        self._totals, self._steps, self._drawn_at = without_counts(totals), [], None
+        return build_evidence(strategy.uses, step, values=values, episodes=totals)
+
+    def first_observations(self, seed: int | None = None) -> Any:
+        """[n, ...] the first observation of every task, for the values of a critic.
+
+        It ends the current episodes: call `reset` afterwards.
+
+        Args:
+            seed: as in `reset`.
+        """
+        n, b = len(self.curriculum.pool), self.num_envs
+        rounds = -(-n // b)
+        self._push(np.resize(np.arange(n), (rounds, b)).T)
+        batches = [self.env.reset(seed=None if i else seed)[0] for i in range(rounds)]
+        seen = [each for batch in batches for each in iterate(self.observation_space, batch)]
+        self._tasks = self._drawn_at = None
+        space = self.single_observation_space
+        return concatenate(space, seen[:n], create_empty_array(space, n))
+
+    def _refill(self) -> None:
+        """Draw new tasks if a queue is empty or the curriculum has observed evidence since."""
+        if self._drawn_at != self.curriculum.step or not self._queued.all():
+            ids = self.curriculum.next(self.num_envs * QUEUE)
+            self._push(ids.reshape(self.num_envs, QUEUE))
+            self._drawn_at = self.curriculum.step
+
+    def _push(self, ids: Ids) -> None:
+        """Make sub-environment i play row i of `ids` [b, k], from its next reset on."""
+        self._inside.set_attr("queue", ids.tolist())
+        self._queued[:] = ids.shape[1]
+
+    def _score_steps(self, advantages: Any | None) -> EpisodeTotals:
+        """The totals with the scores of the episodes that ended since the latest evidence."""
+        expected = (len(self._steps), self.num_envs)
+        shape = None if advantages is None else np.shape(advantages)
+        if shape != expected:
+            raise ValueError(
+                f"advantages must have shape {expected}, one for each step since the last "
+                f"evidence in each sub-environment, got {shape}: "
+                f"{type(self.curriculum.strategy).__name__} scores episodes by them"
+            )
+        scores = self.curriculum.strategy.transition_score(np.asarray(advantages, dtype=np.float64))
+        totals = self._totals
+        for step, row in zip(self._steps, scores, strict=True):
+            totals = _add_step(totals, step, row)
+        return totals
+
+
+class _Step(NamedTuple):
+    """One step of b sub-environments."""
+
+    done: Mask  # [b] whether it ended an episode
+    tasks: Ids  # [b] the tasks played
+    played: Mask  # [b] False if it only reset
+    cut: Mask  # [b] whether `reset` was called before it
+
+
+def _add_step(totals: EpisodeTotals, step: _Step, scores: NDArray[np.float64]) -> EpisodeTotals:
+    """`totals` with the `scores` [b] of one step, for those sub-environments that played."""
+    played = step.played
+    if not played.any():
+        return totals
+    score, length = (np.where(step.cut, 0, part) for part in totals[-2:])
+    row = TrainingSteps(step.done[None, played], step.tasks[None, played], scores[None, played])
+    inside = totals._replace(open_score=score[played], open_length=length[played])
+    inside = add_scores(inside, row)
+    score[played], length[played] = inside.open_score, inside.open_length
+    return inside._replace(open_score=score, open_length=length)
+
+
+def _concatenate(found: Any) -> EpisodeStatistics:
+    """The statistics of all sub-environments, one after the other."""
+    kinds = (np.int64, np.float64, np.int64, np.float64)
+    columns = zip(*found, strict=True) if found else ((),) * len(kinds)
+    return EpisodeStatistics(
+        *(
+            np.concatenate([*parts, np.zeros(0, dtype=kind)])
+            for parts, kind in zip(columns, kinds, strict=True)
+        )
+    )
+
+
+def _pool_of(env: VectorEnv[Any, Any, Any]) -> TaskPool:
+    """The pool that all sub-environments play."""
+    inside: Any = env.unwrapped
+    if not hasattr(inside, "set_attr"):
+        raise TypeError(
+            f"env must be a SyncVectorEnv or an AsyncVectorEnv, got {type(inside).__name__}: "
+            f"build it as in {HOW}"
+        )
+    if not all(inside.call("has_wrapper_attr", "push_tasks")):
+        raise ValueError(
+            f"env takes no tasks: wrap every sub-environment in procurl.TaskEnv, as in {HOW}"
+        )
+    return common_pool(inside.get_attr("pool"), "env")
