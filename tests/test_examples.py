@@ -19,7 +19,13 @@ def run(monkeypatch, capsys, name, *arguments):
 
 
 def test_every_example_is_tested():
-    tried = {"cartpole_contexts.py", "minigrid_levels.py", "dict_tasks.py", "own_loop.py"}
+    tried = {
+        "cartpole_contexts.py",
+        "cartpole_torch.py",
+        "minigrid_levels.py",
+        "dict_tasks.py",
+        "own_loop.py",
+    }
     assert {path.name for path in EXAMPLES.glob("*.py")} == tried
 
 
@@ -27,6 +33,14 @@ def test_cartpole_with_poles_as_contexts(monkeypatch, capsys):
     printed = run(monkeypatch, capsys, "cartpole_contexts.py", "--steps", "3000")
     assert "steps held, mean over the pool" in printed
     assert printed.count("most likely next: length") == 3
+
+
+@pytest.mark.parametrize("strategy", ["procurl-val", "plr"])
+def test_cartpole_in_a_vector_environment(monkeypatch, capsys, strategy):
+    arguments = ("--steps", "25600", "--strategy", strategy)
+    printed = run(monkeypatch, capsys, "cartpole_torch.py", *arguments)
+    assert printed.startswith("step 25600: mean return over the pool ")
+    assert float(printed.split()[-1]) > 20  # random actions hold the poles for 20 steps
 
 
 # Warnings of other packages at import are not ours to fix.

@@ -37,6 +37,7 @@ def test_a_star_import_needs_numpy_alone():
 def test_names_that_need_more_are_loaded_when_used():
     code = (
         "import sys, procurl; assert 'gymnasium' not in sys.modules; "
-        "print(procurl.TaskEnv.__name__, procurl.load_policy.__name__)"
+        "print(procurl.TaskEnv.__name__, procurl.load_policy.__name__)\n"
+        "print(procurl.CurriculumVectorEnv.__name__)"
     )
-    assert run(code).split() == ["TaskEnv", "load_policy"]
+    assert run(code).split() == ["TaskEnv", "load_policy", "CurriculumVectorEnv"]

@@ -51,6 +51,7 @@ from procurl.success import (
 from procurl.tasks.pool import TaskPool
 
 if TYPE_CHECKING:
+    from procurl.envs.adapters.curriculum_env import CurriculumVectorEnv as CurriculumVectorEnv
     from procurl.envs.adapters.task_env import TaskEnv as TaskEnv
     from procurl.internals.pytrees import register_settings as register_settings
     from procurl.policy import load_policy as load_policy
@@ -62,6 +63,7 @@ __version__ = "0.1.0.dev0"
 # Loaded on first use: they need more than NumPy, or few programs need them. They are not in
 # `__all__`, so that `from procurl import *` works without their dependencies.
 _LAZY = {
+    "CurriculumVectorEnv": "procurl.envs.adapters.curriculum_env",
     "TaskEnv": "procurl.envs.adapters.task_env",
     "load_policy": "procurl.policy.policy",
     "make_policy": "procurl.policy.policy",

@@ -37,7 +37,7 @@ class Countdown(gymnasium.Env):
 
 
 class DictCountdown(Countdown):
-    observation_space = Dict({"left": Box(-10.0, 10.0, (2,), np.float64)})
+    observation_space = Dict({"left": Countdown.observation_space})  # type: ignore[assignment]
 
     def _observation(self):
         return {"left": super()._observation()}
@@ -93,7 +93,7 @@ def test_resets_after_new_evidence_play_the_new_distribution(mode):
     curriculum.observe(envs.evidence(90, values=[0.0, 0.0, 0.5, 0.0, 0.0]))
     later = []
     for _ in range(12):
-        _, _, terminated, _, info = envs.step(np.zeros(3, dtype=np.int64))
+        *_, info = envs.step(np.zeros(3, dtype=np.int64))
         later.append(info["task"])
     assert set(np.ravel(later[6:]).tolist()) == {2}
 

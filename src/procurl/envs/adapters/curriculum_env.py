@@ -145,7 +145,8 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
         seen = [each for batch in batches for each in iterate(self.observation_space, batch)]
         self._tasks = self._drawn_at = None
         space = self.single_observation_space
-        return concatenate(space, seen[:n], create_empty_array(space, n))
+        together: Any = create_empty_array(space, n)
+        return concatenate(space, seen[:n], together)
 
     def _refill(self) -> None:
         """Draw new tasks if a queue is empty or the curriculum has observed evidence since."""
