@@ -91,7 +91,7 @@ def test_a_mistyped_command_is_answered_with_the_nearest(capsys):
     assert "Did you mean 'strategies'?" in capsys.readouterr().err
 
 
-COMMANDS = ("compare", "train", "paper", "report", "export", "pool", "envs", "strategies")
+COMMANDS = ("check", "compare", "train", "paper", "report", "export", "pool", "envs", "strategies")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from procurl import __version__
+from procurl.cli.check import add_check_command
 from procurl.cli.paper import add_paper_command
 from procurl.cli.training import add_training_commands, integer, require_extra
 from procurl.internals.checks import suggest
@@ -24,7 +25,7 @@ from procurl.success import Success
 INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
 # Windows has no SIGHUP.
 STOP_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-PRINTING = ("export", "envs", "strategies")  # commands that only print
+PRINTING = ("check", "export", "envs", "strategies")  # commands that only print
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -141,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"procurl {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_check_command(commands)
     add_training_commands(commands)
     add_paper_command(commands)
     _add_results_command(

@@ -2,8 +2,8 @@
 
 Each environment has a package: `point_mass`, `karel`, `ball_catching` and `ant_goal`; the last two
 share `mujoco`. `array_env` defines what an array environment is, `registry` finds one by its name,
-`adapters` turns it into Gymnasium environments, `sources` finds any other environment, and
-`rendering` draws and animates episodes.
+`adapters` turns it into Gymnasium environments, `sources` finds any other environment, `checking`
+says what a curriculum would see of it, and `rendering` draws and animates episodes.
 
 Importing this package registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-v0`,
 `procurl/BasicKarel-v0`, `procurl/BallCatching-v0` and `procurl/AntGoal-v0` with Gymnasium, if it is
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from procurl.envs.ball_catching.host import HostBallCatching
     from procurl.envs.ball_catching.mjx import MjxBallCatching
     from procurl.envs.ball_catching.pool import ball_catching_pool
+    from procurl.envs.checking.check import EnvironmentCheck, check_environment
+    from procurl.envs.checking.findings import Finding
     from procurl.envs.karel.dynamics import Karel
     from procurl.envs.karel.file import read_karel_pool, write_karel_pool
     from procurl.envs.karel.generator import KarelDifficulty, generate_karel_tasks
@@ -52,8 +54,10 @@ __all__ = [
     "CurriculumVectorEnv",
     "DensePointMass",
     "EnvSource",
+    "EnvironmentCheck",
     "Episode",
     "EpisodeStatistics",
+    "Finding",
     "GymEnv",
     "GymVectorEnv",
     "HostAntGoal",
@@ -67,6 +71,7 @@ __all__ = [
     "Transition",
     "ant_goal_pool",
     "ball_catching_pool",
+    "check_environment",
     "contact_sheet",
     "environment_names",
     "generate_karel_tasks",
@@ -103,6 +108,8 @@ _LAZY_NAMES = {
     "ball_catching.host": ("HostBallCatching",),
     "ball_catching.mjx": ("MjxBallCatching",),
     "ball_catching.pool": ("ball_catching_pool",),
+    "checking.check": ("EnvironmentCheck", "check_environment"),
+    "checking.findings": ("Finding",),
     "karel.dynamics": ("Karel",),
     "karel.file": ("read_karel_pool", "write_karel_pool"),
     "karel.generator": ("KarelDifficulty", "generate_karel_tasks"),

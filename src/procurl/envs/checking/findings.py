@@ -1,0 +1,346 @@
+"""Judge what was measured: each finding says what was seen, what follows, and what to do."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from procurl.envs.checking.measurements import Measurements, RandomPlay, Responses, Starts
+from procurl.internals.arrays import Floats, Ids
+from procurl.tasks.pool import TaskPool
+
+RESET_SAMPLES = 5  # starts per task that are advised if resets are random
+MEASURED = 5  # episodes of a task whose mean return is shown
+ASSIGNMENTS = 200  # random ones, to see whether tasks differ by more than chance
+CHANCE = 0.1  # share of them from which on a difference is put down to chance
+EXAMPLE_STEPS = 1_000_000  # whose duration is stated
+NAMED = 3  # examples of tasks in a finding
+
+
+class Finding(NamedTuple):
+    """One line of the table."""
+
+    level: Literal["ok", "note", "problem"]  # a problem makes training pointless
+    subject: str
+    text: str  # what was seen
+    remedy: str = ""  # what follows and what to do
+
+
+def judge(found: Measurements, pool: TaskPool, has_set_task: bool) -> tuple[Finding, ...]:
+    """All findings, from the tasks to the speed.
+
+    Args:
+        found: the measurements.
+        pool: the tasks.
+        has_set_task: whether a function sets the task.
+    """
+    findings = [*_pool(pool)]
+    if found.error is not None:
+        findings.append(_error(found.error, pool, has_set_task))
+    if found.starts is not None:
+        findings += _starts(found.starts, found.responses, pool, has_set_task)
+        if found.starts.misfit is not None and (found.play is None or found.play.misfit is None):
+            findings.append(_misfit(found.starts.misfit))
+    if found.play is not None:
+        findings += _play(found.play)
+    return tuple(findings)
+
+
+def _pool(pool: TaskPool) -> Iterator[Finding]:
+    if len(pool) == 1:
+        yield Finding(
+            "problem", "pool", "it has one task", "A curriculum needs several: add tasks."
+        )
+        return
+    if pool.contexts is None:
+        return
+    constant = [
+        name
+        for name, column in zip(pool.names, pool.contexts.T, strict=True)
+        if column.min() == column.max()
+    ]
+    if constant:
+        yield Finding(
+            "note",
+            "pool",
+            f"the same number in every task: {', '.join(constant)}",
+            "Check the file: a constant column tells tasks apart by nothing.",
+        )
+    _, first = np.unique(pool.contexts, axis=0, return_index=True)
+    if len(first) < len(pool):
+        copies = np.setdiff1d(np.arange(len(pool)), first)
+        yield Finding(
+            "note",
+            "pool",
+            f"{len(copies)} of {len(pool)} tasks repeat an earlier row ({_names(copies)})",
+            "Repeated tasks are drawn more often: remove them.",
+        )
+
+
+def _error(error: str, pool: TaskPool, has_set_task: bool) -> Finding:
+    if has_set_task:
+        how = "set_task(env, task) is called before each reset"
+    elif pool.seeds is not None:
+        how = "the task is passed as reset(seed=task)"
+    else:
+        how = f"the task is passed as reset(options={{{_option(pool)!r}: task}})"
+    return Finding("problem", "errors", error, f"Training would stop there: {how}.")
+
+
+def _starts(
+    starts: Starts, responses: Responses | None, pool: TaskPool, has_set_task: bool
+) -> Iterator[Finding]:
+    m, distinct = len(starts.tasks), starts.distinct
+    if not starts.repeats:
+        yield _unrepeatable(pool, has_set_task)
+    elif m > 1:
+        if distinct == m:
+            text = f"all {m} first observations differ"
+            yield Finding("ok", "tasks", f"{text}: the critic can tell tasks apart")
+        elif responses is not None and distinct == 1 and len(responses.twins) == responses.pairs:
+            yield _nothing_changes(responses, pool, has_set_task)
+        else:
+            yield from _alike(starts, responses)
+    if starts.repeats and not starts.varies:
+        yield Finding("ok", "resets", "a task always starts in the same way")
+    elif starts.repeats and starts.tell_tasks_apart:
+        yield Finding(
+            "note",
+            "resets",
+            "random: one task starts in different ways",
+            "The critic's value of one start is noisy: average over several with "
+            f"CurriculumCallback(…, reset_samples={RESET_SAMPLES}).",
+        )
+    elif starts.repeats:
+        yield Finding("ok", "resets", "random: one task starts in different ways")
+
+
+def _unrepeatable(pool: TaskPool, has_set_task: bool) -> Finding:
+    """Resets with one seed differ."""
+    by_seed = pool.seeds is not None and not has_set_task
+    follows = "so a seed is not a task" if by_seed else "so it is unknown whether tasks differ"
+    return Finding(
+        "problem" if by_seed else "note",
+        "resets",
+        f"two resets to one task with one seed differ, {follows}",
+        "Call super().reset(seed=seed) in reset and draw all random numbers from self.np_random.",
+    )
+
+
+def _nothing_changes(responses: Responses, pool: TaskPool, has_set_task: bool) -> Finding:
+    """The task makes no difference at all."""
+    if has_set_task:
+        remedy = (
+            "set_task must change what reset and step use: set attributes of env.unwrapped, not of "
+            "a wrapper, and do not let reset overwrite them."
+        )
+    elif pool.seeds is not None:
+        remedy = (
+            "reset must build the level from its seed: call super().reset(seed=seed) and draw from "
+            "self.np_random. Or use a pool of contexts."
+        )
+    else:
+        remedy = (
+            f"reset must use options[{_option(pool)!r}]. Or pass --set-task FILE.py:function "
+            "(set_task=… in Python), which is called as set_task(env, task) before each reset."
+        )
+    return Finding(
+        "problem",
+        "tasks",
+        "the task changes nothing: with one seed and the same actions, observations and rewards "
+        f"were the same on all tasks compared ({responses.steps:,} steps)",
+        remedy,
+    )
+
+
+def _alike(starts: Starts, responses: Responses | None) -> Iterator[Finding]:
+    """Some tasks look alike at first."""
+    groups, counts = np.unique(starts.groups, return_counts=True)
+    largest = starts.tasks[starts.groups == groups[counts.argmax()]]
+    text = f"all {len(starts.tasks)} first observations are the same"
+    if starts.distinct > 1:
+        text = (
+            f"{starts.distinct} different first observations in {len(starts.tasks)} tasks "
+            f"({_names(largest)} look alike)"
+        )
+    yield Finding(
+        "note",
+        "tasks",
+        text,
+        "The critic cannot tell such tasks apart: add the task to the observation, or use "
+        "procurl-out, which needs no critic.",
+    )
+    if responses is None or not responses.pairs:
+        return
+    if responses.twins:
+        pair = _names(np.array(responses.twins[0]))
+        yield Finding(
+            "note",
+            "tasks",
+            f"{len(responses.twins)} of {responses.pairs} pairs that look alike never differed "
+            f"({pair}), with one seed and the same actions",
+            "Tasks that are the same are drawn more often: check that the task is used.",
+        )
+    else:
+        yield Finding("ok", "tasks", "those that look alike at first differ later")
+
+
+def _play(play: RandomPlay) -> Iterator[Finding]:
+    if play.misfit is not None:
+        yield _misfit(play.misfit)
+    for what, place in (("reward", play.bad_reward), ("observation", play.bad_observation)):
+        if place is not None:
+            where = f"step {place.step}" if place.step else "the reset"
+            yield Finding(
+                "problem",
+                f"{what}s",
+                f"the {what} at {where} of task {place.task} is {place.value}",
+                "One such number spoils the policy: look for a division by zero or a logarithm.",
+            )
+    yield _ends(play)
+    if len(play.returns) and play.bad_reward is None:
+        yield _returns(play)
+        yield _success(play)
+    yield Finding(
+        "ok",
+        "speed",
+        f"{_number(play.steps_per_second, 2)} steps per second, "
+        f"{_duration(EXAMPLE_STEPS / play.steps_per_second)} for {EXAMPLE_STEPS:,} steps without "
+        "learning",
+    )
+
+
+def _ends(play: RandomPlay) -> Finding:
+    limit = "end them with gymnasium.wrappers.TimeLimit(env, max_episode_steps=…)."
+    if play.unending:
+        return Finding(
+            "problem",
+            "episodes",
+            f"task {play.unending[0]} did not end within {play.limit:,} steps of random actions",
+            f"The next task has to wait for the end of an episode: {limit}",
+        )
+    if not len(play.lengths):
+        return Finding(
+            "note",
+            "episodes",
+            f"none ended within {play.steps:,} steps, when the time was over",
+            f"Repeat the check with more --seconds. If episodes may never end, {limit}",
+        )
+    median, longest = np.median(play.lengths), play.lengths.max()
+    return Finding(
+        "ok",
+        "episodes",
+        f"{len(play.lengths):,} ended, after {median:.0f} steps (median) and at most {longest:,}",
+    )
+
+
+def _returns(play: RandomPlay) -> Finding:
+    """The returns of a random policy."""
+    least, low, middle, high, most = np.quantile(play.returns, [0, 0.05, 0.5, 0.95, 1])
+    if least == most:
+        return Finding(
+            "note",
+            "returns",
+            f"{_number(least)} in every episode of a random policy",
+            "No task is within its reach, or all of them are. A curriculum needs some tasks that "
+            "the untrained agent solves now and then: add easier ones if training does not start.",
+        )
+    if low == high:
+        low, high = least, most
+    text = f"{_number(low)} to {_number(high)} for a random policy, median {_number(middle)}"
+    counts = np.bincount(play.tasks)
+    often = np.isin(play.tasks, np.flatnonzero(counts >= MEASURED))
+    _, tasks = np.unique(play.tasks[often], return_inverse=True)
+    returns = play.returns[often]
+    if not len(tasks) or tasks.max() == 0:
+        return Finding("ok", "returns", text)
+    means = _means(tasks, returns)
+    text += f"; tasks average {_number(means.min())} to {_number(means.max())}"
+    if _spread_by_chance(tasks, returns) < CHANCE:
+        return Finding("ok", "returns", text)
+    return Finding(
+        "note",
+        "returns",
+        f"{text}, which is no more than chance",
+        "A curriculum helps if some tasks are harder than others. For a random policy they are "
+        "equally hard.",
+    )
+
+
+def _means(tasks: Ids, returns: Floats) -> Floats:
+    """[k] mean returns of tasks 0 to k − 1."""
+    return np.asarray(np.bincount(tasks, weights=returns) / np.bincount(tasks))
+
+
+def _spread_by_chance(tasks: Ids, returns: Floats) -> float:
+    """Share of random assignments of returns to tasks whose means differ as much as the real ones.
+
+    The spread is the sum of squares between tasks.
+    """
+    rng, counts = np.random.default_rng(0), np.bincount(tasks)
+    mean = returns.mean()
+
+    def spread(assigned: Floats) -> float:
+        return float((counts * (_means(tasks, assigned) - mean) ** 2).sum())
+
+    seen = spread(returns)
+    return float(np.mean([spread(rng.permutation(returns)) >= seen for _ in range(ASSIGNMENTS)]))
+
+
+def _success(play: RandomPlay) -> Finding:
+    """How success is measured."""
+    known = ~np.isnan(play.success)
+    if known.all():
+        rate = play.success.mean()
+        text = f"reported in info['is_success'], {rate:.1%} for a random policy"
+        if rate == 1:
+            return Finding("note", "success", text, "Every task is solved already.")
+        return Finding("ok", "success", text)
+    if known.any():
+        return Finding(
+            "note",
+            "success",
+            f"reported at the end of {known.mean():.0%} of the episodes only",
+            "Set info['is_success'] at the end of every episode, also when time runs out.",
+        )
+    if np.isin(play.returns, (0.0, 1.0)).all():
+        return Finding("ok", "success", "returns are 0 or 1 and serve as success")
+    return Finding(
+        "note",
+        "success",
+        "not reported: judged by the return, on the range of returns seen so far",
+        "Set info['is_success'] at the end of an episode if a task can be solved, or pass the "
+        "returns of failure and success as v_min and v_max if you know them.",
+    )
+
+
+def _misfit(misfit: tuple[str, bool]) -> Finding:
+    text, stops = misfit
+    return Finding(
+        "problem" if stops else "note",
+        "spaces",
+        text,
+        "Correct the environment or its observation_space.",
+    )
+
+
+def _option(pool: TaskPool) -> str:
+    return "task" if pool.contexts is None else "context"
+
+
+def _names(tasks: Ids) -> str:
+    """'tasks 1, 4, 9, …'."""
+    listed = ", ".join(str(task) for task in tasks[:NAMED])
+    return f"task{'s' if len(tasks) > 1 else ''} {listed}{', …' if len(tasks) > NAMED else ''}"
+
+
+def _number(value: float, digits: int = 3) -> str:
+    """A number with few digits, and without an exponent unless it is very large or small."""
+    return f"{float(f'{value:.{digits}g}'):,g}"
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1):.0f} seconds"

@@ -1,0 +1,80 @@
+"""What is measured of an environment and its pool."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.internals.arrays import Ids
+
+
+class Misfit(NamedTuple):
+    """What an environment returns against its own declaration."""
+
+    text: str
+    stops_training: bool
+
+
+class Starts(NamedTuple):
+    """First observations of m tasks, all reset with the same seed."""
+
+    tasks: Ids  # [m]
+    groups: Ids  # [m] tasks with the same number have the same first observation
+    repeats: bool  # a second reset with the same seed shows the same
+    varies: bool  # a reset of the same task with another seed shows something else
+    misfit: Misfit | None  # the first
+
+    @property
+    def distinct(self) -> int:
+        """The number of different first observations."""
+        return len(np.unique(self.groups))
+
+    @property
+    def tell_tasks_apart(self) -> bool:
+        """Whether most tasks can be recognized by their first observation."""
+        return self.repeats and 2 * self.distinct > len(self.tasks)
+
+
+class Responses(NamedTuple):
+    """Tasks that look alike at first, played with the same seed and the same actions."""
+
+    pairs: int  # compared
+    twins: tuple[tuple[int, int], ...]  # pairs whose observations and rewards never differed
+    steps: int  # played on the second task of each pair
+
+
+class Place(NamedTuple):
+    """A number that is not finite, and where it occurred."""
+
+    task: int
+    step: int  # 0 is the reset
+    value: float
+
+
+class RandomPlay(NamedTuple):
+    """Episodes of a random policy; arrays over the m that ended."""
+
+    tasks: Ids  # [m]
+    returns: NDArray[np.float64]  # [m]
+    lengths: Ids  # [m]
+    success: NDArray[np.float64]  # [m] info["is_success"], NaN if missing
+    unending: tuple[int, ...]  # tasks whose episode reached `limit`
+    limit: int  # steps
+    steps: int  # in all
+    seconds: float  # in the environment
+    bad_reward: Place | None  # the first that is not finite
+    bad_observation: Place | None
+    misfit: Misfit | None  # the first
+
+    @property
+    def steps_per_second(self) -> float:
+        return self.steps / max(self.seconds, 1e-9)
+
+
+class Measurements(NamedTuple):
+    """All measurements; None where an error of the environment came before."""
+
+    starts: Starts | None = None
+    responses: Responses | None = None
+    play: RandomPlay | None = None
+    error: str | None = None  # the exception that ended the measurements
