@@ -3,16 +3,18 @@
 import io
 import json
 import math
+import sys
 from dataclasses import asdict, replace
 from itertools import count
 
 import numpy as np
 import pytest
 
-from procurl import TaskPool
-from procurl.records.experiment import RunPlan
+from procurl import TaskPool, make_strategy, strategy_names
+from procurl.records.experiment import Contender, RunPlan
 from procurl.records.export import write_csv
 from procurl.records.packing import pack_pool
+from procurl.records.provenance import command_line
 from procurl.records.results import RunId
 from procurl.records.store import FILE, open_experiment, read_store
 from procurl.records.tables import create_file
@@ -26,6 +28,7 @@ from tests.experiments.stores import (
     filled,
     same,
 )
+from tests.strategies.own_rule import AtMultiples
 
 
 def test_what_was_recorded_comes_back(tmp_path):
@@ -50,6 +53,31 @@ def test_what_was_recorded_comes_back(tmp_path):
     assert same(detail[1], evaluation(200, performance=1 / 3, picks=()))
     assert results.facts["command"] == "procurl compare"
     assert results.facts["versions"]["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize("name", strategy_names())
+def test_a_contender_is_named_so_that_it_can_be_made_again(name):
+    for settings in ({}, {"beta": 7.5}, {"floor": 0.25}, {"v_min": None, "v_max": None}):
+        try:
+            strategy = make_strategy(name, **settings)
+        except ValueError:
+            continue
+        contender = Contender.of(strategy)
+        assert Contender.parse(contender.label) == contender
+        assert make_strategy(contender.strategy, **contender.settings()) == strategy
+    assert Contender.of(make_strategy(name)).label == name
+    assert Contender.of(AtMultiples(every=3.0)).label == "AtMultiples"
+
+
+def test_the_command_of_a_process_can_be_pasted(monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["/usr/bin/python3", "-u", "my train.py", "--lr", "3"])
+    assert command_line() == "python -u 'my train.py' --lr 3"
+    for words in (["python"], ["python", "-c", "spawn_main()", "--multiprocessing-fork"]):
+        monkeypatch.setattr(sys, "orig_argv", words)
+        assert command_line() == ""
+    monkeypatch.setattr(sys, "orig_argv", ["python", "ipykernel_launcher.py"])
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert command_line() == ""
 
 
 @pytest.mark.parametrize(

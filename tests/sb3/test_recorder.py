@@ -1,6 +1,10 @@
 """A user's own runs of Stable-Baselines3, recorded as every other run."""
 
 import json
+import shlex
+import sys
+from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pytest
@@ -13,9 +17,11 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from procurl import make_strategy
 from procurl.cli import main
+from procurl.experiments.report.html_text import reproduce
 from procurl.records.store import read_store
-from procurl.sb3 import CurriculumCallback
+from procurl.sb3 import CurriculumCallback, evaluate_pool
 from procurl.sb3.recorder import PoolRecorder
+from procurl.sb3.seeds import seed_of
 from tests.sb3.recording import Dies
 from tests.sb3.walk import LENGTHS, Walk, walk_env
 
@@ -56,7 +62,7 @@ def test_export_reads_what_was_recorded(tmp_path, capsys):
     assert exported == [
         ("walk", strategy, "", "sb3", seed, step)
         for strategy, seed in runs
-        for step in ("100", "200", "300")
+        for step in ("0", "100", "200", "300")
     ]
 
 
@@ -73,8 +79,8 @@ def test_an_evaluation_records_picks_and_probabilities(tmp_path):
         assert np.array_equal(mine.picks, kept.picks)
         assert kept.snapshot.probabilities.sum() == pytest.approx(1.0)
         assert kept.snapshot.returns.mean() == pytest.approx(kept.performance)
-        assert len(kept.picks)
-    assert [m.train_steps for m in detail] == [128, 224, 320]
+        assert len(kept.picks) == 0 if kept.step == 0 else len(kept.picks)
+    assert [m.train_steps for m in detail] == [0, 128, 224, 320]
 
 
 def test_a_run_that_continues_is_recorded_once(tmp_path):
@@ -89,13 +95,13 @@ def test_a_run_that_continues_is_recorded_once(tmp_path):
     model = PPO.load(again.model_file, env=walk_env(), device="cpu")
     second = PoolRecorder(again, out, eval_env=Walk, every=64)
     model.learn(64, callback=[again, second], reset_num_timesteps=False)
-    assert [m.step for m in second.evaluations] == [64, 128, 192, 256]
-    assert [m.performance for m in second.evaluations][:3] == whole[:3]
+    assert [m.step for m in second.evaluations] == [0, 64, 128, 192, 256]
+    assert [m.performance for m in second.evaluations][:4] == whole[:4]
     seconds = [m.seconds for m in second.evaluations]
     assert seconds == sorted(seconds)
     with read_store(out) as store:
-        assert [row.evaluation.step for row in store.rows()] == [64, 128, 192, 256]
-        assert all(len(m.picks) and m.snapshot for m in store.detail(second.run))
+        assert [row.evaluation.step for row in store.rows()] == [0, 64, 128, 192, 256]
+        assert all((len(m.picks) or not m.step) and m.snapshot for m in store.detail(second.run))
 
 
 def runs_of(out):
@@ -113,24 +119,24 @@ def test_a_finished_run_is_replaced_only_on_request(tmp_path):
     )
     with pytest.raises(ValueError, match=refused):
         train(tmp_path, "iid", 3, every=160)
-    assert runs_of(tmp_path) == [("iid", 3, [100, 200, 300])]
+    assert runs_of(tmp_path) == [("iid", 3, [0, 100, 200, 300])]
     train(tmp_path, "iid", 3, every=160, overwrite=True)
     train(tmp_path, "iid", 4)
-    assert runs_of(tmp_path) == [("iid", 3, [160, 320]), ("iid", 4, [100, 200, 300])]
+    assert runs_of(tmp_path) == [("iid", 3, [0, 160, 320]), ("iid", 4, [0, 100, 200, 300])]
 
 
 def test_an_unfinished_run_may_start_again(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path, "iid", 0, more=[Dies(at=250)])
-    assert runs_of(tmp_path) == [("iid", 0, [100, 200])]
+    assert runs_of(tmp_path) == [("iid", 0, [0, 100, 200])]
     train(tmp_path, "iid", 0, every=160)
-    assert runs_of(tmp_path) == [("iid", 0, [160, 320])]
+    assert runs_of(tmp_path) == [("iid", 0, [0, 160, 320])]
 
 
 def test_models_without_a_seed_are_runs_of_their_own(tmp_path):
     for label in ("iid", "procurl-val", "iid", "iid"):
         train(tmp_path, label, None)
-    steps = [100, 200, 300]
+    steps = [0, 100, 200, 300]
     iid = [("iid", seed, steps) for seed in range(3)]
     assert runs_of(tmp_path) == [*iid, ("procurl-val", 0, steps)]
 
@@ -144,12 +150,118 @@ def test_a_run_without_a_seed_continues_as_the_same_run(tmp_path):
     model = PPO.load(again.model_file, env=walk_env(), device="cpu")
     recorder = PoolRecorder(again, out, eval_env=Walk, env="walk", label="iid", every=100)
     model.learn(128, callback=[again, recorder], reset_num_timesteps=False)
-    assert runs_of(out) == [("iid", seed, [100, 200, 300]) for seed in (0, 1)]
+    assert runs_of(out) == [("iid", seed, [0, 100, 200, 300]) for seed in (0, 1)]
+
+
+def test_the_first_evaluation_comes_before_training(tmp_path):
+    model = PPO("MlpPolicy", walk_env(), n_steps=32, batch_size=32, seed=0, device="cpu")
+    expected = evaluate_pool(model, Walk, LENGTHS, seed=seed_of(0, 0)).returns
+    curriculum = CurriculumCallback("iid")
+    recorder = PoolRecorder(curriculum, tmp_path, eval_env=Walk, every=64)
+    model.learn(64, callback=[curriculum, recorder])
+    first = recorder.evaluations[0]
+    assert (first.step, first.train_steps, first.env_steps) == (0, 0, 0)
+    assert first.snapshot.returns.tolist() == expected.tolist()
+
+
+def test_evaluations_do_not_change_the_training(tmp_path):
+    def weights(recorded):
+        model = PPO("MlpPolicy", walk_env(), n_steps=32, batch_size=32, seed=0, device="cpu")
+        curriculum = CurriculumCallback("procurl-val")
+        recorder = PoolRecorder(
+            curriculum, tmp_path, eval_env=Walk, every=32, episodes=2, deterministic=False
+        )
+        model.learn(96, callback=[curriculum, recorder] if recorded else curriculum)
+        return [part.numpy() for part in model.policy.state_dict().values()]
+
+    for ours, theirs in zip(weights(True), weights(False), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def record(out, strategy, seed=0, label=None, every=64, steps=None, learn=(64,), **settings):
+    """Train and record a run, with one call of `learn` for each of these numbers of steps."""
+    model = PPO("MlpPolicy", walk_env(), n_steps=32, batch_size=32, seed=seed, device="cpu")
+    curriculum = CurriculumCallback(strategy, **settings)
+    recorder = PoolRecorder(
+        curriculum, out, eval_env=Walk, label=label, every=every, steps=steps, overwrite=True
+    )
+    for count in learn:
+        model.learn(
+            count, callback=[curriculum, recorder], reset_num_timesteps=not model.num_timesteps
+        )
+    return recorder
+
+
+def test_a_run_is_named_after_its_strategy_and_settings(tmp_path):
+    record(tmp_path, make_strategy("procurl-val", beta=10.0, floor=0.5))
+    record(tmp_path, "iid")
+    assert [label for label, *_ in runs_of(tmp_path)] == ["procurl-val:beta=10,floor=0.5", "iid"]
+
+
+def test_different_settings_under_one_label_are_refused(tmp_path):
+    record(tmp_path, make_strategy("procurl-val", beta=10), label="mine")
+    with pytest.raises(ValueError, match="holds runs of 'mine'") as refused:
+        record(tmp_path, make_strategy("procurl-val", beta=5), seed=1, label="mine")
+    assert str(refused.value) == (
+        f"out: {tmp_path} holds runs of 'mine' with strategy.beta = 10, and this run has 5: give "
+        "it another label, or use another folder"
+    )
+    with pytest.raises(ValueError, match=r"with callback.reset_samples = 1, and this run has 2"):
+        record(
+            tmp_path, make_strategy("procurl-val", beta=10), seed=1, label="mine", reset_samples=2
+        )
+    assert runs_of(tmp_path) == [("mine", 0, [0, 64])]
+    # The only run of a label may be replaced by one with other settings.
+    record(tmp_path, make_strategy("procurl-val", beta=5), label="mine")
+    record(tmp_path, make_strategy("procurl-val", beta=5), seed=1, label="mine")
+    with read_store(tmp_path) as store:
+        assert store.settings["mine"]["strategy"]["beta"] == 5
+        assert store.results().facts["settings"] == store.settings
+
+
+def test_a_run_continues_to_more_steps(tmp_path):
+    recorder = record(tmp_path, "iid", learn=(64, 96))
+    assert runs_of(tmp_path) == [("iid", 0, [0, 64, 128, 160])]
+    assert [m.train_steps for m in recorder.evaluations] == [0, 64, 128, 160]
+    with read_store(tmp_path) as store:
+        assert store.experiment.steps == 160
+        assert store.finished_runs() == {recorder.run}
+    refused = (
+        r"steps is 160, not 64. Train for as many steps.* pass the recorder the total, steps=160"
+    )
+    with pytest.raises(ValueError, match=refused):
+        record(tmp_path, "iid", seed=1, learn=(64, 96))
+    record(tmp_path, "iid", seed=1, steps=160, learn=(64, 96))
+    assert runs_of(tmp_path)[1] == ("iid", 1, [0, 64, 128, 160])
+
+
+def test_a_run_is_finished_once_all_its_steps_are_taken(tmp_path):
+    record(tmp_path, "iid", steps=160, learn=(96,))
+    with read_store(tmp_path) as store:
+        assert store.finished_runs() == set()
+    assert runs_of(tmp_path) == [("iid", 0, [0, 64])]
+    with pytest.raises(ValueError, match="learn trains for 192, and steps is 160: leave it out"):
+        record(tmp_path, "iid", steps=160, learn=(192,))
+
+
+def test_the_report_says_how_the_runs_were_recorded(tmp_path):
+    pytest.importorskip("matplotlib")
+    record(tmp_path, make_strategy("procurl-val", beta=10))
+    with read_store(tmp_path) as store:
+        results = store.results()
+    text = reproduce(results, [])
+    assert "recorded by a program, which these commands started" in text
+    assert f"<pre>{escape(shlex.join(['python', *sys.orig_argv[1:]]))}</pre>" in text
+    assert "<dt>settings of procurl-val:beta=10</dt><dd>strategy type ProCuRL, " in text
+    facts = {**results.facts, "commands": (), "command": ""}
+    in_a_notebook = reproduce(replace(results, env="pointmass-s", facts=facts), [])
+    assert "notebook or an interactive session, so there is no command to" in in_a_notebook
+    assert "procurl compare" not in in_a_notebook
 
 
 def test_off_policy_runs_are_recorded_too(tmp_path):
     recorder = train(tmp_path, "procurl-val", 0, steps=250, algorithm=DQN)
-    assert [m.step for m in recorder.evaluations] == [100, 200, 250]
+    assert [m.step for m in recorder.evaluations] == [0, 100, 200, 250]
 
 
 def test_a_report_is_made_of_it(tmp_path):

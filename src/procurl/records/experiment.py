@@ -6,9 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 from procurl.internals.checks import require_integer
+from procurl.internals.settings import flat_settings
+from procurl.strategies.registry import make_strategy, strategy_name, strategy_names
+from procurl.strategies.strategy import Strategy
 
 NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
 HASHES = {"pool_hash": "training pool", "test_hash": "test pool"}
+NAMED = {"none": None, "true": True, "false": False}  # values of settings that are words
 HASH_DIGITS = 8  # enough to tell two pools apart
 
 
@@ -24,6 +28,21 @@ class Contender(NamedTuple):
         contender = cls(strategy, setting)
         contender.settings()
         return contender
+
+    @classmethod
+    def of(cls, strategy: Strategy) -> Self:
+        """The name of a strategy with the settings that differ from its defaults.
+
+        >>> from procurl import make_strategy
+        >>> Contender.of(make_strategy("procurl-val", beta=10)).label
+        'procurl-val:beta=10'
+        """
+        name = strategy_name(strategy)
+        if name not in strategy_names():
+            return cls(name)
+        defaults = flat_settings(make_strategy(name))
+        changed = {k: v for k, v in flat_settings(strategy).items() if v != defaults[k]}
+        return cls(name, ",".join(f"{k}={_text(v)}" for k, v in changed.items()))
 
     @property
     def label(self) -> str:
@@ -133,10 +152,16 @@ def read_settings(text: str, owner: str) -> dict[str, Any]:
     return given
 
 
+def _text(value: Any) -> str:
+    """A value as `_value` reads it."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return next((text for text, named in NAMED.items() if value is named), str(value))
+
+
 def _value(text: str) -> Any:
-    named = {"none": None, "true": True, "false": False}
-    if text.lower() in named:
-        return named[text.lower()]
+    if text.lower() in NAMED:
+        return NAMED[text.lower()]
     for kind in (int, float):
         try:
             return kind(text)

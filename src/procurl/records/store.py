@@ -6,7 +6,6 @@ rejected.
 
 import json
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
@@ -23,6 +22,7 @@ from procurl.records.export import ExportRow
 from procurl.records.guard import Guard
 from procurl.records.machine import machine, versions
 from procurl.records.packing import pack_detail, pack_pool, unpack_detail, unpack_pool
+from procurl.records.provenance import command_line, provenance
 from procurl.records.results import Results, RunId
 from procurl.records.tables import (
     DamagedError,
@@ -40,6 +40,7 @@ from procurl.records.tables import (
 from procurl.tasks.pool import TaskPool
 
 FILE = "results.sqlite"
+SETTINGS = "settings"  # key of a fact
 
 
 class Store:
@@ -181,6 +182,32 @@ class Store:
             found = counted_rows(self._db, self.path, "runs")
         return {RunId(*row[1:4]) for row in found if row[5]}
 
+    @property
+    def runs(self) -> tuple[RunId, ...]:
+        """All runs, planned or not."""
+        with self._consistent_read():
+            return tuple(self._known())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of contenders by label, for those whose settings were recorded."""
+        with self._consistent_read():
+            found = rows(self._db, self.path, "facts", "WHERE key = ?", (SETTINGS,))
+            return next((json.loads(value) for _, value in found), {})
+
+    def set_settings(self, label: str, settings: dict[str, Any]) -> None:
+        """Record the settings of a contender, in place of earlier ones."""
+        with self.transaction():
+            put(self._db, "facts", (SETTINGS, json.dumps(self.settings | {label: settings})))
+
+    def extend_run(self, run: RunId, steps: int) -> None:
+        """Continue a run, finished or not, to more steps, which all runs here are then to reach."""
+        with self.transaction():
+            self.experiment = replace(self.experiment, steps=steps)
+            put(self._db, "facts", ("experiment", json.dumps(asdict(self.experiment))))
+            *row, _, _ = self._run_row(self._number(run))
+            put(self._db, "runs", (*row, False, None))
+
     def rows(self) -> Iterator[ExportRow]:
         """Every evaluation of every planned run, by strategy, seed and step."""
         experiment = self.experiment
@@ -275,25 +302,9 @@ class Store:
             finished = [r for r in self.finished_runs() if r.seed < planned.get(r.label, 0)]
             one_by_one = self.experiment.one_by_one
             total = len(self._known()) if one_by_one else sum(planned.values())
-        latest = commands[-1] if commands else (0, "", "", "{}", "{}")
-        return {
-            "command": latest[2],
-            "commands": tuple(row[2] for row in commands),
-            "times": tuple(row[1] for row in commands),
-            "versions": json.loads(latest[3]),
-            "machine": json.loads(latest[4]),
-            "pool_hash": self.experiment.pool_hash,
-            "test_hash": self.experiment.test_hash,
-            "pool": self.experiment.pool,
-            "test_pool": self.experiment.test_pool,
-            "width": self.experiment.width,
-            "device": self.experiment.device,
-            "student": self.experiment.student,
-            "eval_every": self.experiment.eval_every,
-            "eval_episodes": self.experiment.eval_episodes,
-            "planned_runs": total,
-            "finished_runs": len(finished),
-        }
+            settings = self.settings
+        counts = {"planned_runs": total, "finished_runs": len(finished)}
+        return provenance(self.experiment, commands, settings) | counts
 
     def _fact(self, key: str) -> Any:
         return fact(self._db, self.path, key)
@@ -335,7 +346,7 @@ def open_experiment(
         wanted: what all runs have in common. `pool_hash` is filled in.
         pool: the training pool, which is stored so that reports need nothing else.
         plan: contenders and seeds to add to the plan.
-        command: the command to record; by default the command line of this process.
+        command: the command to record; by default the one that started this process.
     """
     wanted = replace(wanted, pool_hash=pool.fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
@@ -352,7 +363,7 @@ def open_experiment(
             )
         with store.transaction():
             time = datetime.now().astimezone().isoformat(timespec="seconds")
-            store.add_command(time, " ".join(sys.argv) if command is None else command)
+            store.add_command(time, command_line() if command is None else command)
             if plan is not None:
                 store.extend_plan(plan)
     except BaseException:

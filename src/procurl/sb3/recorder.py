@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from itertools import count
 from os import PathLike
 from pathlib import Path
 
@@ -14,11 +13,12 @@ from procurl.internals.checks import require_integer
 from procurl.records.evaluation import Evaluation, Snapshot, snapshot_tasks
 from procurl.records.experiment import Contender, Experiment
 from procurl.records.results import RunId
-from procurl.records.store import FILE, Store, open_experiment, read_store
+from procurl.records.run_writer import RunWriter, free_seed
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.envs.eval_env import EnvLike, match_wrappers
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate, with_tasks
+from procurl.sb3.saving.random_state import random_state, restore_random_state
 from procurl.sb3.seeds import seed_of
 from procurl.sb3.teacher import ModelTeacher, second_workers
 
@@ -26,13 +26,16 @@ from procurl.sb3.teacher import ModelTeacher, second_workers
 class PoolRecorder(BaseCallback):
     """Evaluate the model on the pool at intervals, for `procurl export` and `procurl report`.
 
+    The first evaluation is at step 0, before training. Evaluations do not change the training.
+
     >>> curriculum = CurriculumCallback(strategy)  # doctest: +SKIP
     >>> recorder = PoolRecorder(curriculum, "results/mine", eval_env=MyEnv)  # doctest: +SKIP
     >>> model.learn(1_000_000, callback=[curriculum, recorder])  # doctest: +SKIP
 
     A folder can hold the runs of many strategies and seeds; all must have the same pool, training
-    steps and algorithm. The seed of a run is the curriculum's. If neither the curriculum nor the
-    model has one, it is the smallest seed without a finished run in the folder.
+    steps and algorithm, and all runs of one label the same settings of the strategy. The seed of a
+    run is the curriculum's. If neither the curriculum nor the model has one, it is the smallest
+    seed without a finished run in the folder.
 
     Args:
         curriculum: chooses the tasks of the run; comes before the recorder in the list of
@@ -41,7 +44,10 @@ class PoolRecorder(BaseCallback):
         eval_env: an environment, a vector environment, or a function that makes an environment; not
             the training environment.
         env: name of the environment in tables.
-        label: name of the strategy in tables, such as `procurl-val` or `procurl-val:beta=10`.
+        label: name of the strategy in tables, such as `procurl-val` or `procurl-val:beta=10`; None
+            uses the strategy's name and the settings that differ from its defaults.
+        steps: training steps of the whole run, if `learn` is called several times; None takes those
+            of this call.
         every: training steps between evaluations.
         tasks: ids of the tasks that evaluations play; None plays all.
         episodes: episodes per task.
@@ -58,7 +64,8 @@ class PoolRecorder(BaseCallback):
         *,
         eval_env: EnvLike,
         env: str = "env",
-        label: str = "procurl-val",
+        label: str | None = None,
+        steps: int | None = None,
         every: int = 25_000,
         tasks: Sequence[int] | None = None,
         episodes: int = 1,
@@ -72,44 +79,44 @@ class PoolRecorder(BaseCallback):
                 f"curriculum must be a CurriculumCallback, got {type(curriculum).__name__}"
             )
         require_integer("every", every, at_least=1)
+        if steps is not None:
+            require_integer("steps", steps, at_least=1)
         require_integer("episodes", episodes, at_least=1)
         self.curriculum = curriculum
         self.out = Path(out)
         self.eval_env = eval_env
         self.env = env
-        self.contender = Contender.parse(label)
+        strategy = curriculum.settings.strategy
+        self.contender = Contender.of(strategy) if label is None else Contender.parse(label)
+        self.steps = steps
         self.every = every
         self.tasks = tasks
         self.episodes = episodes
         self.deterministic = deterministic
         self.overwrite = overwrite
-        self.evaluations: list[Evaluation] = []
         self._workers: Workers | None = None
-        self._store: Store | None = None
+        self._writer: RunWriter | None = None
         self._seconds = 0.0  # of training, excluding evaluations
         self._since = 0.0
 
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """The evaluations of this run so far."""
+        return [] if self._writer is None else self._writer.evaluations
+
     def _on_training_start(self) -> None:
         teacher = self._teacher()
-        pool = teacher.curriculum.pool
-        given = with_tasks(self.eval_env, pool)
+        given = with_tasks(self.eval_env, teacher.curriculum.pool)
         seen = match_wrappers(given, self.training_env)
         self._workers = second_workers(seen, teacher.workers)
         if self.curriculum.picks is None:
             self.curriculum.picks = []
-        if self.num_timesteps == 0:
-            self._start_run(teacher)
-        experiment = Experiment(
-            env=self.env,
-            engine="sb3",
-            steps=self.model._total_timesteps,
-            n_envs=self.model.n_envs,
-            student={"algorithm": type(self.model).__name__},
-        )
-        self._store = open_experiment(self.out, experiment, pool)
-        self._store.begin(self.run)
-        self._resume(self._store)
+        self._writer = self._open(teacher)
+        recorded = self.evaluations[-1].seconds if self.evaluations else 0.0
+        self._seconds = max(recorded, self._seconds if self.num_timesteps else 0.0)
         self._since = time.perf_counter()
+        if not self.evaluations:
+            self._record(self.num_timesteps)
 
     def _teacher(self) -> ModelTeacher:
         try:
@@ -120,30 +127,40 @@ class PoolRecorder(BaseCallback):
                 "in the list, callback=[curriculum, recorder]"
             ) from error
 
-    def _start_run(self, teacher: ModelTeacher) -> None:
-        """Choose the seed of a new run; raises if it would silently replace a finished one."""
-        self.evaluations = []
-        finished = _finished_runs(self.out)
-        if self.model.seed is None and self.curriculum.settings.seed is None:
+    def _open(self, teacher: ModelTeacher) -> RunWriter:
+        """A writer for this run; the evaluations of one that continues are read."""
+        new = self.num_timesteps == 0
+        if new and self.model.seed is None and self.curriculum.settings.seed is None:
             # The teacher saves it, so that a resumed run keeps its seed.
-            teacher.seed = next(s for s in count() if self.run._replace(seed=s) not in finished)
-        elif self.run in finished and not self.overwrite:
-            raise ValueError(
-                f"out: {self.out} holds a finished run of {self.run.label!r} with seed "
-                f"{self.run.seed}, which this one would replace: choose another seed, label or "
-                "folder, or pass overwrite=True"
-            )
+            teacher.seed = free_seed(self.out, self.contender)
+        experiment = Experiment(
+            env=self.env,
+            engine="sb3",
+            steps=self._total_steps(),
+            n_envs=self.model.n_envs,
+            student={"algorithm": type(self.model).__name__},
+        )
+        return RunWriter(
+            self.out,
+            experiment,
+            teacher.curriculum.pool,
+            self.run,
+            self.curriculum.settings.describe(),
+            step=self.num_timesteps,
+            overwrite=self.overwrite,
+        )
 
-    def _resume(self, store: Store) -> None:
-        """Continue this run's records; delete evaluations after the current step."""
-        recorded = store.detail(self.run)
-        behind = [m for m in recorded if m.train_steps <= self.num_timesteps]
-        if not self.evaluations:
-            self.evaluations = behind
-            self._seconds = behind[-1].seconds if behind else 0.0
-        if len(behind) < len(recorded):
-            store.clear(self.run)
-            store.add(self.run, *behind)
+    def _total_steps(self) -> int:
+        """The training steps after which the run is finished."""
+        planned = self.model._total_timesteps
+        if self.steps is None:
+            return planned
+        if self.num_timesteps == 0 and planned > self.steps:
+            raise ValueError(
+                f"steps must be all training steps of the run, but learn trains for {planned:,}, "
+                f"and steps is {self.steps:,}: leave it out if learn is called once"
+            )
+        return self.steps
 
     @property
     def run(self) -> RunId:
@@ -156,8 +173,7 @@ class PoolRecorder(BaseCallback):
 
     def _record_if_due(self) -> None:
         reached = self.num_timesteps // self.every
-        latest = self.evaluations[-1].step // self.every if self.evaluations else 0
-        if reached > latest:
+        if reached > self.evaluations[-1].step // self.every:
             self._record(reached * self.every)
 
     def _on_step(self) -> bool:
@@ -165,17 +181,18 @@ class PoolRecorder(BaseCallback):
 
     def _on_training_end(self) -> None:
         self._record_if_due()
-        if not self.evaluations or self.evaluations[-1].train_steps < self.num_timesteps:
-            self._record(self.model._total_timesteps)
-        assert self._store is not None
-        self._store.finish(self.run)
-        self._store.close()
+        assert self._writer is not None
+        finished = self.steps is None or self.num_timesteps >= self.steps
+        if finished and self.evaluations[-1].train_steps < self.num_timesteps:
+            self._record(min(self._writer.steps, self.num_timesteps))
+        self._writer.close(finished)
         self._seconds += time.perf_counter() - self._since
 
     def _record(self, step: int) -> None:
         self._seconds += time.perf_counter() - self._since
         assert self._workers is not None
-        assert self._store is not None
+        assert self._writer is not None
+        random = random_state()
         found = evaluate(
             self.model,
             self._workers,
@@ -185,18 +202,10 @@ class PoolRecorder(BaseCallback):
             seed=seed_of(self.run.seed, step),
         )
         evaluation = evaluation_of(self.curriculum, found, step, self._seconds)
-        self.evaluations.append(evaluation)
-        self._store.add(self.run, evaluation)
+        restore_random_state(random)
+        self._writer.add(evaluation)
         self.logger.record("eval/mean_reward", evaluation.performance)
         self._since = time.perf_counter()
-
-
-def _finished_runs(folder: Path) -> set[RunId]:
-    """The finished runs in a folder, which may not exist yet."""
-    if not (folder / FILE).exists():
-        return set()
-    with read_store(folder) as store:
-        return store.finished_runs()
 
 
 def evaluation_of(

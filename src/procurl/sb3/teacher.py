@@ -20,6 +20,7 @@ from procurl.evidence import (
 )
 from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer
+from procurl.internals.settings import describe
 from procurl.sb3.critic import ValueFunction, critic_of
 from procurl.sb3.envs.eval_env import (
     EnvLike,
@@ -52,6 +53,16 @@ class TeacherSettings:
     reset_samples: int = 1
     refresh_every: int | None = None
     tasks_per_refresh: int | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """What distinguishes this teacher from others in tables, as JSON values."""
+        own = {
+            "own_value_fn": self.value_fn is not None,
+            "reset_samples": self.reset_samples,
+            "refresh_every": self.refresh_every,
+            "tasks_per_refresh": self.tasks_per_refresh,
+        }
+        return {"strategy": describe(self.strategy), "callback": own}
 
     def check(self) -> None:
         """Raise on a setting of the wrong type or out of range."""

@@ -118,7 +118,7 @@ def test_one_run_has_no_interval_and_is_not_compared():
 
 
 def test_a_single_run_of_the_baseline_is_not_compared_with_several():
-    rows = standings(curves_from_rows([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
+    rows = standings(curves_from_rows([*rows_of("plr", [0.8, 0.7, 0.6]), *rows_of("iid", [0.4])]))
     assert rows[0].improvement is None
     assert shown(final_table(rows))["IQM at 0.1M"] == "0.70 [0.60, 0.80]"
 
@@ -134,15 +134,27 @@ def test_there_is_no_threshold_where_no_mean_is_above_0(final):
 
 
 def test_a_test_pool_has_a_column_in_every_table():
-    both = curves_from_rows(on_a_test_pool([*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4])]))
+    played = [*rows_of("plr", [0.8, 0.7, 0.6]), *rows_of("iid", [0.4])]
+    both = curves_from_rows(on_a_test_pool(played))
     rows = with_test(standings(both), both)
-    assert shown(final_table(rows))["test at 0.1M"] == "0.60 ± 1.27"
+    assert shown(final_table(rows))["test at 0.1M"] == "0.60 ± 0.25"
     assert shown(final_table(rows), 1)["test at 0.1M"] == "0.30"
-    assert shown(terminal_table(both))["test at 0.1M"] == "0.60 ± 1.27"
+    assert shown(terminal_table(both))["test at 0.1M"] == "0.60 ± 0.25"
     numbers = shown(numbers_table(rows))
     assert numbers["test_100000"] == "0.6"
-    assert numbers["test_ci95_100000"] == "1.27062"  # t(1) = 12.7062, SE = 0.1
-    assert numbers["test_runs_100000"] == "2"
+    assert numbers["test_ci95_100000"] == "0.248414"  # t(2) = 4.30265, SE = 0.1 / √3
+    assert numbers["test_runs_100000"] == "3"
+
+
+def test_two_runs_have_no_interval_in_any_table():
+    rows = [*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4, 0.2])]
+    both = curves_from_rows(rows)
+    full = shown(final_table(standings(both)))
+    assert (full["runs"], full["at 0.1M"], full["IQM at 0.1M"]) == ("2", "0.70", "0.70")
+    assert full["P(better than iid)"] == "1.00"
+    assert shown(terminal_table(both))["at 0.1M"] == "0.70"
+    numbers = shown(numbers_table(standings(both)))
+    assert (numbers["mean_100000"], numbers["ci95_100000"], numbers["iqm_low"]) == ("0.7", "", "")
 
 
 def test_without_a_test_pool_no_table_speaks_of_it():

@@ -67,7 +67,7 @@ def test_the_sentence_names_who_is_outside():
 
 
 def test_rows_have_ours_and_the_papers_numbers():
-    found = {"iid": curve("iid", [0.3, 0.4]), "procurl-out": curve("procurl-out", [0.7])}
+    found = {"iid": curve("iid", [0.3, 0.35, 0.4]), "procurl-out": curve("procurl-out", [0.7])}
     rows = plain_rows(("iid", "procurl-out", "plr"))
     iid, out, plr = compare_rows(found, rows, "metrics", "pointmass-s", 1_000_000)
     assert iid.ours is not None
@@ -76,7 +76,7 @@ def test_rows_have_ours_and_the_papers_numbers():
     assert out.theirs is None
     assert plr.ours is None
     table = side_by_side({1_000_000: [iid, out, plr]}, "strategy")
-    assert table.rows[0] == ("iid", "2", "20", "0.35 ± 0.64", "0.36 ± 0.19", "yes")
+    assert table.rows[0] == ("iid", "3", "20", "0.35 ± 0.12", "0.36 ± 0.19", "yes")
     assert table.rows[1] == ("procurl-out", "1", "–", "0.70", "–", "–")
     assert table.rows[2] == ("plr", "–", "20", "–", "0.69 ± 0.13", "–")
 

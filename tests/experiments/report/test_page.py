@@ -109,7 +109,15 @@ def test_a_stopped_run_and_single_seeds_are_reported():
     text = words(report_html(report_results(seeds=1, stopped=stopped)))
     assert "1 run stopped because a value was not finite: iid, seed 0, at step 30,000" in text
     assert "One seed per strategy says little" in text
+    assert "Intervals need at least 3 runs." in text
     assert "1.00 to 1.00" not in text
+
+
+def test_two_seeds_have_no_intervals():
+    text = words(report_html(report_results(seeds=2)))
+    assert "Two seeds per strategy say little: runs of the same strategy vary widely." in text
+    assert "±" not in text.partition("Click a column header")[2].partition("Probability")[0]
+    assert "Two seeds" not in words(report_html(report_results(seeds=3)))
 
 
 def with_finals(finals, seeds=2):
@@ -130,13 +138,13 @@ def with_finals(finals, seeds=2):
             "hard and iid have the highest mean return, 0.80.",
         ),
         ({"a": 0.3, "b": 0.3, "c": 0.3}, "a, b and c have the highest mean return, 0.30."),
-        ({"a": 0.3, "b": 0.31}, "b has the highest mean return, 0.31 ± 0.00 over 2 runs."),
+        ({"a": 0.3, "b": 0.31}, "b has the highest mean return, 0.31 ± 0.00 over 3 runs."),
         ({"a": 0.0, "b": 0.0}, "no strategy has a mean return above 0."),
         ({"a": 0.0, "b": -2.0}, "no strategy has a mean return above 0."),
     ],
 )
 def test_the_summary_names_no_winner_unless_one_is_ahead(finals, said):
-    text = words(report_html(with_finals(finals)))
+    text = words(report_html(with_finals(finals, seeds=3)))
     assert f"After 60,000 training steps, {said}" in text
     assert text.count("have the highest") + text.count("has the highest") == ("highest" in said)
 
@@ -149,14 +157,14 @@ def test_no_steps_to_a_threshold_where_nobody_got_above_0():
 
 
 def test_a_test_pool_has_a_column_and_is_reported():
-    results = report_results(seeds=2)
+    results = report_results(seeds=3)
     evaluations = {
         run: [at._replace(test_performance=0.25 + run.seed / 10) for at in evaluations]
         for run, evaluations in results.evaluations.items()
     }
     text = words(report_html(replace(results, evaluations=evaluations)))
     assert "test at 60k" in text
-    assert "0.30 ± 0.64" in text  # t(1) = 12.706, SE = 0.05
+    assert "0.35 ± 0.25" in text  # t(2) = 4.303, SE = 0.1 / √3
     assert "the test pool at the end" in text
     assert "test" not in words(report_html(results)).partition("Final results")[2][:400]
 

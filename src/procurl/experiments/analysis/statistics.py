@@ -42,11 +42,12 @@ __all__ = [
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
+FEWEST_RUNS = 3  # for an interval: two runs say next to nothing about how runs vary
 SMOOTHING_WINDOW = 5  # evaluations, in figures only
 
 
 class Interval(NamedTuple):
-    """A mean and half the width of its confidence interval, which is NaN for a single run."""
+    """A mean and half the width of its confidence interval, NaN for fewer than three runs."""
 
     mean: float
     half_width: float
@@ -61,7 +62,7 @@ class Interval(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number and the ends of its bootstrap interval, which are NaN for a single run."""
+    """A number and the ends of its interval, which are NaN for fewer than three runs."""
 
     value: float
     low: float
@@ -91,8 +92,8 @@ class TimeToThreshold(NamedTuple):
 def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Mean ± t·standard error, as in the paper's tables.
 
-    t is the quantile of Student's distribution with n − 1 degrees of freedom. One run has a mean
-    and no interval; equal values have an interval of width 0.
+    t is the quantile of Student's distribution with n − 1 degrees of freedom. Fewer than three runs
+    have a mean and no interval: for two, t is 12.7. Equal values have an interval of width 0.
 
     >>> str(mean_interval([0.1, 0.2, 0.3, 0.4]))
     '0.25 ± 0.21'
@@ -102,8 +103,8 @@ def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval
     _check_confidence(confidence)
     sample = _sample(values)
     n = len(sample)
-    if n < 2:
-        return Interval(float(sample[0]) if n else math.nan, math.nan, n)
+    if n < FEWEST_RUNS:
+        return Interval(float(sample.mean()) if n else math.nan, math.nan, n)
     t = stdtrit(n - 1, (1 + confidence) / 2)
     return Interval(float(sample.mean()), float(t * _standard_error(sample)), n)
 
@@ -165,7 +166,7 @@ def iqm_interval(
 ) -> Estimate:
     """Interquartile mean over all runs with a stratified bootstrap interval (percentiles).
 
-    There is no interval unless some environment has two runs.
+    There is no interval unless some environment has three runs.
 
     Args:
         strata: the values of one environment's runs, or a list with those of each environment. Runs
@@ -179,7 +180,7 @@ def iqm_interval(
     together = np.concatenate(samples)
     if not len(together):
         return Estimate(math.nan, math.nan, math.nan)
-    if max(len(sample) for sample in samples) < 2:
+    if max(len(sample) for sample in samples) < FEWEST_RUNS:
         return Estimate(iqm(together), math.nan, math.nan)
     levels = np.unique(together)
     drawn = []
@@ -200,8 +201,8 @@ def probability_of_improvement(
     """The chance that a run of ours does better than a run of theirs, a tie counting half.
 
     With several environments it is the mean over them. The bootstrap interval resamples the runs of
-    both sides within each environment. There is no interval unless both sides have two runs in some
-    environment: a single run says nothing about how runs vary.
+    both sides within each environment. There is no interval unless both sides have three runs in
+    some environment.
 
     >>> probability_of_improvement([1.0, 2.0], [0.0, 1.0]).value
     0.875
@@ -227,7 +228,7 @@ def probability_of_improvement(
             for count in portions(resamples, len(levels))
         ]
         drawn += np.concatenate(found) / len(pairs)
-    if max(min(len(mine), len(other)) for mine, other in pairs) < 2:
+    if max(min(len(mine), len(other)) for mine, other in pairs) < FEWEST_RUNS:
         return Estimate(float(value), math.nan, math.nan)
     return _estimate(float(value), drawn, confidence)
 

@@ -9,7 +9,7 @@ from typing import Any
 from procurl.envs.registry import environment_names
 from procurl.experiments.analysis.curves import Curve, by_label
 from procurl.experiments.analysis.standings import BASELINE, Standing
-from procurl.experiments.analysis.statistics import probability_of_improvement
+from procurl.experiments.analysis.statistics import FEWEST_RUNS, probability_of_improvement
 from procurl.experiments.report.explorer_data import Selection
 from procurl.records.evaluation import SNAPSHOT_TASKS
 from procurl.records.results import Results
@@ -23,6 +23,15 @@ SHOWN_APART = (
     "machine",
     "planned_runs",
     "finished_runs",
+    "settings",
+)
+OWN_PROGRAM = (
+    "The runs were recorded by a program, which these commands started. Run them in the same "
+    "folder and with the same version of the program."
+)
+OWN_SESSION = (
+    "The runs were recorded in a notebook or an interactive session, so there is no command to "
+    "repeat. The settings below are those that were recorded."
 )
 WORDS = {
     "pool_hash": "pool's hash",
@@ -118,8 +127,13 @@ def notices(results: Results, rows: Sequence[Standing]) -> str:
             f"{'; '.join(named)}{f'; and {more} more' if more else ''}. "
             "Later evaluations show their last state."
         )
-    if rows and max(row.runs for row in rows) == 1:
-        said.append("One seed per strategy says little: runs of the same strategy vary widely.")
+    most = max((row.runs for row in rows), default=FEWEST_RUNS)
+    if most < FEWEST_RUNS:
+        count, says = ("One seed", "says") if most == 1 else ("Two seeds", "say")
+        said.append(
+            f"{count} per strategy {says} little: runs of the same strategy vary widely. Intervals "
+            f"need at least {FEWEST_RUNS} runs."
+        )
     return "".join(f'<p class="notice">{escape(text)}</p>' for text in said)
 
 
@@ -177,16 +191,21 @@ def reproduce(results: Results, files: Sequence[str]) -> str:
     commands = [str(c) for c in results.facts.get("commands") or ()]
     if not commands and results.facts.get("command"):
         commands = [str(results.facts["command"])]
-    if not commands and results.env in environment_names():
+    own_program = "algorithm" in (results.facts.get("student") or {})
+    if not commands and not own_program and results.env in environment_names():
         commands = [_derived_command(results)]
     blocks = "".join(
         f'<div class="command"><pre>{escape(command)}</pre></div>'
         for command in dict.fromkeys(commands)
     )
+    if own_program:
+        blocks += f'<p class="caption">{OWN_PROGRAM if commands else OWN_SESSION}</p>'
     listed = {"strategies": ", ".join(results.labels)}
     for name in ("machine", "versions"):
         if results.facts.get(name):
             listed[name] = _flat(results.facts[name])
+    for label, settings in (results.facts.get("settings") or {}).items():
+        listed[f"settings of {label}"] = _flat(settings)
     for name, value in results.facts.items():
         if name not in SHOWN_APART and value not in (None, "", ()):
             listed[WORDS.get(name, name.replace("_", " "))] = _flat(value)
