@@ -146,16 +146,33 @@ def test_success_rates_that_the_environment_does_not_report():
         learn(silent(), strategy, eval_env=silent)
 
 
-@pytest.mark.parametrize("reward", [np.nan, np.inf])
-def test_returns_that_are_not_finite(reward):
+def test_rewards_that_are_not_finite():
     class Broken(Walk):
         def step(self, action):
             seen, _, *rest = super().step(action)
-            return seen, reward if self.length == 3 else 0.0, *rest
+            return seen, np.nan if self.length == 3 else 0.0, *rest
 
-    message = f"eval_env: the return of task 2 is not finite, got {reward}: make sure"
+    message = r"the reward must be finite, got nan in step \d of task 2 \(length=3\)"
+    with pytest.raises(ValueError, match=message):
+        learn(TaskEnv(Broken(), LENGTHS))
     with pytest.raises(ValueError, match=message):
         learn(walk_env(), ENV, eval_env=Broken)
+
+
+def test_episodes_that_do_not_end(monkeypatch):
+    class Endless(Walk):
+        def step(self, action):
+            seen, reward, ended, *rest = super().step(action)
+            self.over = ended and self.length != 4
+            return seen, reward, self.over, *rest
+
+    monkeypatch.setattr("procurl.sb3.envs.episodes.LONGEST_EPISODE", 50)
+    monkeypatch.setattr("procurl.sb3.envs.episodes.COLLECT_EVERY", 10)
+    model = PPO("MlpPolicy", walk_env(), device="cpu")
+    message = r"not ended after 50 steps, on task 3 \(length=4\): wrap the environment in gymnasium"
+    with pytest.raises(ValueError, match=message):
+        evaluate_pool(model, Endless, LENGTHS)
+    assert len(evaluate_pool(model, Endless, LENGTHS, tasks=[0, 1, 2, 4, 5]).returns) == 5
 
 
 def test_values_of_another_number():

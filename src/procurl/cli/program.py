@@ -69,6 +69,8 @@ def _run(parsed: argparse.Namespace) -> int:
         return INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"procurl {parsed.command}: {error}{_remedy(error)}", file=sys.stderr)
+        for note in getattr(error, "__notes__", ()):
+            print(note, file=sys.stderr)
         return 2
     return status
 

@@ -18,6 +18,12 @@ except ImportError as error:
     raise ImportError("TaskEnv needs gymnasium: pip install 'procurl[sb3]'") from error
 
 from procurl.envs.adapters.gym_env import GymEnv
+from procurl.envs.adapters.task_errors import (
+    LONG_EPISODE,
+    add_task,
+    finite_reward,
+    warn_of_long_episode,
+)
 
 MAX_EPISODES = 100_000  # statistics kept until they are collected; the oldest are dropped
 
@@ -83,6 +89,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._finished: deque[tuple[int, float, int, float]] = deque(maxlen=MAX_EPISODES)
         self._return = 0.0
         self._length = 0
+        self._warned = False  # of an episode that does not end
 
     def push_tasks(self, ids: Any) -> None:
         """Play the tasks `ids` [k] from the next reset on, in place of those still in the queue."""
@@ -129,15 +136,27 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         options = dict(options or {})
         self.task = self._next_task(options)
         self._return, self._length = 0.0, 0
-        observation, info = self._reset_to(self.task, seed, options)
+        self._add_task_option(self.task, options)
+        try:
+            observation, info = self._reset_to(self.task, seed, options)
+        except Exception as error:
+            add_task(error, self.pool, self.task, 0)
+            raise
         return observation, info | {"task": self.task}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         if self.task is None:
             raise RuntimeError("the episode has not started: call reset before step")
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        self._return += float(reward)
         self._length += 1
+        try:
+            observation, reward, terminated, truncated, info = self.env.step(action)
+        except Exception as error:
+            add_task(error, self.pool, self.task, self._length)
+            raise
+        self._return += finite_reward(reward, self.pool, self.task, self._length)
+        if self._length == LONG_EPISODE and not self._warned:
+            self._warned = True
+            warn_of_long_episode(self.pool, self.task, self._length)
         if terminated or truncated:
             success = self._success(info)
             self._finished.append((self.task, self._return, self._length, success))
@@ -201,23 +220,27 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             return self._queue.popleft()
         return int(self._draws.integers(len(self.pool)))
 
+    def _add_task_option(self, number: int, options: dict[str, Any]) -> None:
+        """Add the task to the options of a reset, if that is how the environment receives it."""
+        if self.task_setter is not None or self.pool.seeds is not None:
+            return
+        task = self._tasks[number]
+        by_context = self.pool.contexts is not None and not self._takes_ids
+        name = "context" if by_context else "task"
+        if name in options:
+            raise ValueError(
+                f"reset option {name!r} is set by TaskEnv from the task it plays; "
+                "choose a task of its pool with options={'task': id}"
+            )
+        options[name] = np.array(task) if by_context else number if self._takes_ids else task
+
     def _reset_to(
         self, number: int, seed: int | None, options: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        task = self._tasks[number]
         if self.task_setter is not None:
-            self.task_setter(self.env, task)
+            self.task_setter(self.env, self._tasks[number])
         elif self.pool.seeds is not None:
-            seed = int(task)
-        else:
-            by_context = self.pool.contexts is not None and not self._takes_ids
-            name = "context" if by_context else "task"
-            if name in options:
-                raise ValueError(
-                    f"reset option {name!r} is set by TaskEnv from the task it plays; "
-                    "choose a task of its pool with options={'task': id}"
-                )
-            options[name] = np.array(task) if by_context else number if self._takes_ids else task
+            seed = int(self._tasks[number])
         return self.env.reset(seed=seed, options=options or None)
 
     def _success(self, info: dict[str, Any]) -> float:

@@ -10,10 +10,12 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
 from procurl.envs.adapters.task_env import EpisodeStatistics
+from procurl.envs.adapters.task_errors import describe_task
 from procurl.internals.arrays import Ids
 from procurl.sb3.envs.workers import Workers
 
 COLLECT_EVERY = 10_000  # steps, before an environment drops its oldest episodes
+LONGEST_EPISODE = 300_000  # steps after which an episode counts as endless
 
 
 def play_tasks(
@@ -36,17 +38,31 @@ def play_tasks(
     workers.collect()
     act = _Actor(model, env, deterministic)
     ended = np.zeros(workers.n_envs, dtype=np.int64)
+    began = np.zeros(workers.n_envs, dtype=np.int64)  # steps before the current episodes
     collected: list[list[EpisodeStatistics]] = []
     for step in count(1):
         observations, _, dones, _ = env.step(act(observations))
         act.episode_starts = dones
         ended += dones
+        began[dones] = step
         finished = bool((ended >= share).all())
         if finished or step % COLLECT_EVERY == 0:
             collected.append(workers.collect())
+            _require_ends(workers, (step - began >= LONGEST_EPISODE) & (ended < share))
         if finished:
             break
     return _in_order(collected, share, len(tasks))
+
+
+def _require_ends(workers: Workers, endless: NDArray[np.bool_]) -> None:
+    """Raise if an episode that is waited for is `endless` [b]."""
+    for i in np.flatnonzero(endless):
+        [task] = workers.env.get_attr("task", indices=int(i))
+        raise ValueError(
+            f"an episode of an evaluation or rollout has not ended after {LONGEST_EPISODE:,} "
+            f"steps, on {describe_task(workers.pool, task)}: wrap the environment in "
+            "gymnasium.wrappers.TimeLimit inside TaskEnv"
+        )
 
 
 def _in_order(

@@ -1,0 +1,122 @@
+"""Errors of an environment name the task that was played, and what to do."""
+
+import logging
+import traceback
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+from procurl import TaskEnv, TaskPool
+from procurl.envs.adapters import task_errors
+
+POOL = TaskPool([[0.5, 1.0], [2.0, 3.0]], names=["length", "mass"])
+
+
+class Scripted(gymnasium.Env):
+    """Does what a function says at each step of task 1, whose length is 2."""
+
+    observation_space = Box(-1.0, 1.0, (1,), np.float32)
+    action_space = Discrete(2)
+
+    def __init__(self, at_step=lambda: 0.0, at_reset=lambda: None):
+        self.at_step, self.at_reset = at_step, at_reset
+
+    def reset(self, *, seed=None, options=None):
+        self.broken = options["context"][0] == 2.0
+        if self.broken:
+            self.at_reset()
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        reward = self.at_step() if self.broken else 0.0
+        return np.zeros(1, np.float32), reward, False, False, {}
+
+
+def fail():
+    raise KeyError("goal")
+
+
+def note_of(error):
+    return "".join(traceback.format_exception(error.value))
+
+
+def test_a_reward_that_is_not_finite_names_task_and_step():
+    for reward in (np.nan, -np.inf):
+        env = TaskEnv(Scripted(at_step=lambda reward=reward: reward), POOL)
+        env.reset(options={"task": 0})
+        env.step(0)
+        env.reset(options={"task": 1})
+        with pytest.raises(ValueError, match="the reward must be finite") as error:
+            env.step(0)
+        assert str(error.value) == (
+            f"the reward must be finite, got {reward} in step 1 of task 1 (length=2, mass=3): fix "
+            "the environment or leave the task out of the pool"
+        )
+
+
+def test_a_reward_that_is_no_number_names_task_and_step():
+    env = TaskEnv(Scripted(at_step=lambda: None), POOL)
+    env.reset(options={"task": 1})
+    message = r"the reward must be a number, got None in step 1 of task 1 \(length=2, mass=3\)"
+    with pytest.raises(TypeError, match=message):
+        env.step(0)
+
+
+def test_an_error_in_reset_or_step_names_the_task():
+    env = TaskEnv(Scripted(at_reset=fail), POOL)
+    env.reset(options={"task": 0})
+    with pytest.raises(KeyError) as error:
+        env.reset(options={"task": 1})
+    assert note_of(error).endswith(
+        "KeyError: 'goal'\nTaskEnv: in the reset of task 1 (length=2, mass=3); repeat it with "
+        "env.reset(options={'task': 1}), and fix the environment or leave the task out of the "
+        "pool\n"
+    )
+    env = TaskEnv(Scripted(at_step=fail), POOL)
+    env.reset(options={"task": 1})
+    with pytest.raises(KeyError) as error:
+        env.step(0)
+    assert "TaskEnv: in step 1 of task 1 (length=2, mass=3); repeat it" in note_of(error)
+
+
+def test_an_error_in_set_task_names_the_task():
+    pool = TaskPool([{"level": "maze"}, {"level": "a" * 500}])
+    env = TaskEnv(Scripted(), pool, set_task=lambda env, task: fail())
+    with pytest.raises(KeyError) as error:
+        env.reset(options={"task": 0})
+    assert "TaskEnv: in the reset of task 0 ({'level': 'maze'}); repeat it" in note_of(error)
+    with pytest.raises(KeyError) as error:
+        env.reset(options={"task": 1})
+    assert len(error.value.__notes__[0]) < 300
+
+
+def test_a_reset_without_options_gets_its_own_remedy():
+    class Old(Scripted):
+        def reset(self, seed=None):
+            return np.zeros(1, np.float32), {}
+
+    env = TaskEnv(Old(), TaskPool.from_seeds([7, 8]))
+    with pytest.raises(TypeError) as error:
+        env.reset(options={"task": 1})
+    assert (
+        "TaskEnv: in the reset of task 1 (seed 8); define reset(self, *, seed=None, options=None) "
+        "in the environment, or pass TaskEnv a function set_task(env, task)"
+    ) in note_of(error)
+
+
+def test_an_episode_that_does_not_end_is_reported_once(monkeypatch, caplog):
+    monkeypatch.setattr("procurl.envs.adapters.task_env.LONG_EPISODE", 30)
+    env = TaskEnv(Scripted(), POOL)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            env.reset(options={"task": 1})
+            for _ in range(40):
+                env.step(0)
+    assert [record.getMessage() for record in caplog.records] == [
+        "an episode has not ended after 30 steps, on task 1 (length=2, mass=3): the curriculum "
+        "learns nothing from it until it does, and evaluations wait for it. Wrap the environment "
+        "in gymnasium.wrappers.TimeLimit inside TaskEnv."
+    ]
+    assert task_errors.LONG_EPISODE >= 10_000
