@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from procurl.curriculum import Curriculum
 from procurl.internals.archive import content_errors
 from procurl.internals.arrays import Ids
-from procurl.internals.checks import require_integer
+from procurl.internals.checks import require_flag, require_integer
 from procurl.sb3.callback_list import require_one
 from procurl.sb3.critic import ValueFunction
 from procurl.sb3.envs.eval_env import EnvLike
@@ -27,6 +27,7 @@ from procurl.sb3.saving.runs import (
     write_run,
 )
 from procurl.sb3.seeds import episode_seed
+from procurl.sb3.start_check import warn_at_start
 from procurl.sb3.teacher import ModelTeacher, TeacherSettings
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
@@ -61,6 +62,8 @@ class CurriculumCallback(BaseCallback):
             rotation; None values all.
         save_to: a folder to which the run is saved during and after training, see `save`.
         save_every: minimum number of training steps between saves.
+        check_env: whether to play a copy of the environment for a moment when training starts, and
+            to log a warning if tasks make no difference or numbers are not finite.
         verbose: as for every callback.
     """
 
@@ -76,6 +79,7 @@ class CurriculumCallback(BaseCallback):
         tasks_per_refresh: int | None = None,
         save_to: str | PathLike[str] | None = None,
         save_every: int = 50_000,
+        check_env: bool = True,
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
@@ -90,6 +94,8 @@ class CurriculumCallback(BaseCallback):
         )
         self.settings.check()
         require_integer("save_every", save_every, at_least=1)
+        require_flag("check_env", check_env)
+        self.check_env = check_env
         self.save_to = save_to
         self.save_every = save_every
         self.model_file: Path | None = None  # the model that belongs to what was loaded
@@ -194,6 +200,8 @@ class CurriculumCallback(BaseCallback):
             return
         if new:
             self.teacher.look()
+            if self.check_env:
+                warn_at_start(self.teacher)
         if new or self.num_timesteps == 0:  # otherwise episodes continue
             self._begin_episodes(episode_seed(self.model))
 

@@ -1,13 +1,16 @@
 """`TaskEnv`: any Gymnasium environment with a pool of tasks, in the order a curriculum gives."""
 
+import logging
 import pickle
 from collections import deque
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.internals.random_state import kept_random_state
 from procurl.tasks.pool import TaskPool
 
 try:
@@ -25,6 +28,7 @@ from procurl.envs.adapters.task_errors import (
     warn_of_long_episode,
 )
 
+log = logging.getLogger(__name__)
 MAX_EPISODES = 100_000  # statistics kept until they are collected; the oldest are dropped
 
 
@@ -161,6 +165,20 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             success = self._success(info)
             self._finished.append((self.task, self._return, self._length, success))
         return observation, reward, terminated, truncated, info | {"task": self.task}
+
+    def on_copy(self, function: Callable[["TaskEnv"], Any]) -> Any:
+        """The result of `function` on a copy of this environment, which stays as it is.
+
+        Global random numbers stay as they are, too. None if this is impossible.
+        """
+        try:
+            # The pool never changes, so the copy may share it.
+            copy = deepcopy(self, {id(self.pool): self.pool})
+            with kept_random_state():
+                return function(copy)
+        except Exception as error:  # whatever the environment holds must not stop training
+            log.debug("no result on a copy of the environment: %s", error)
+            return None
 
     @property
     def spec_is_picklable(self) -> bool:
