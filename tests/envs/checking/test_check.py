@@ -153,7 +153,7 @@ def test_lengths_are_of_whole_episodes():
     assert (play.lengths >= np.minimum(play.tasks + 1, LIMIT)).all()
     ((level, text),) = found(check(), "episodes")
     assert level == "ok"
-    assert text.startswith(f"{len(play.lengths)} ended, after ")
+    assert text.startswith(f"{len(play.lengths)} ended, at a median length of ")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -310,6 +310,49 @@ def test_dictionaries_and_images_have_policies_of_their_own():
     assert result.policy == "MultiInputPolicy"
     assert result.measurements.starts.distinct == 8
     assert "corridor: Box of shape (2,), float32; goal: Discrete(9)" in str(result)
+
+
+class Declared(Corridor):
+    """Other spaces than those that are played."""
+
+    def __init__(self, observations=None, actions=None):
+        super().__init__()
+        self.observation_space = observations or self.observation_space
+        self.action_space = actions or self.action_space
+
+    def step(self, action):
+        return super().step(0)
+
+
+BOX = spaces.Box(-10.0, 10.0, (2,), dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ({"observations": spaces.Tuple([BOX])}, "does not take Tuple observations Flatten them"),
+        ({"observations": spaces.Dict({"a": spaces.Dict({"b": BOX})})}, "take the Dict 'a' in"),
+        ({"actions": spaces.Tuple([BOX])}, "does not take Tuple actions"),
+        ({"actions": spaces.Box(-np.inf, np.inf, (1,))}, "actions are unbounded"),
+    ],
+)
+def test_spaces_that_students_cannot_use_are_noted(declared, text):
+    result = check_environment(Declared(**declared), POOL, steps=50)
+    assert [text in words for _, words in found(result, "spaces")][-1]
+    assert result.usable
+
+
+def test_a_task_is_not_blamed_after_a_few_steps():
+    class Slow(Corridor):
+        def reset(self, *, seed=None, options=None):
+            time.sleep(0.05)
+            return super().reset(seed=seed, options=options)
+
+    result = check_environment(Slow(uses=False), POOL, seconds=0.2)
+    ((level, text),) = found(result, "tasks")
+    assert level == "note"
+    assert text.startswith("the task changed nothing in the ")
+    assert "--seconds" in text
 
 
 def test_the_table_is_at_most_80_columns_wide():

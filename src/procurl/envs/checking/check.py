@@ -12,6 +12,7 @@ from procurl.envs.checking.findings import RESET_SAMPLES, Finding, judge
 from procurl.envs.checking.measure import measure
 from procurl.envs.checking.measurements import Measurements
 from procurl.envs.checking.player import Player
+from procurl.envs.checking.spaces import judge_spaces
 from procurl.internals.checks import require_integer, require_number
 from procurl.tasks.pool import TaskPool
 
@@ -110,7 +111,10 @@ def check_environment(
         player.observation_space,
         player.action_space,
         found,
-        judge(found, player.pool, player.has_set_task),
+        (
+            *judge(found, player.pool, player.has_set_task),
+            *judge_spaces(player.observation_space, player.action_space),
+        ),
         strategy,
         reason,
     )
@@ -132,7 +136,8 @@ def _describe(space: gymnasium.Space[Any]) -> str:
         return f"Box of shape {space.shape}, {space.dtype}"
     if isinstance(space, Dict):
         return "; ".join(f"{name}: {_describe(part)}" for name, part in space.items())
-    return textwrap.shorten(str(space), 2 * WIDTH)
+    text = str(space)
+    return text if len(text) <= WIDTH and "<" not in text else type(space).__name__
 
 
 def _wrap(subject: str, text: str, level: str = "") -> list[str]:

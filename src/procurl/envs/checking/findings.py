@@ -14,6 +14,7 @@ MEASURED = 5  # episodes of a task whose mean return is shown
 ASSIGNMENTS = 200  # random ones, to see whether tasks differ by more than chance
 CHANCE = 0.1  # share of them from which on a difference is put down to chance
 EXAMPLE_STEPS = 1_000_000  # whose duration is stated
+ENOUGH_STEPS = 100  # after which a task that changed nothing is a problem
 NAMED = 3  # examples of tasks in a finding
 
 
@@ -129,6 +130,13 @@ def _unrepeatable(pool: TaskPool, has_set_task: bool) -> Finding:
 
 def _nothing_changes(responses: Responses, pool: TaskPool, has_set_task: bool) -> Finding:
     """The task makes no difference at all."""
+    if responses.steps < ENOUGH_STEPS:
+        return Finding(
+            "note",
+            "tasks",
+            f"the task changed nothing in the {responses.steps} steps for which there was time",
+            "Repeat the check with more --seconds: it is unknown whether the task is used.",
+        )
     if has_set_task:
         remedy = (
             "set_task must change what reset and step use: set attributes of env.unwrapped, not of "
@@ -223,14 +231,15 @@ def _ends(play: RandomPlay) -> Finding:
         return Finding(
             "note",
             "episodes",
-            f"none ended within {play.steps:,} steps, when the time was over",
+            f"none ended in the time for {_count(play.steps, 'step')}",
             f"Repeat the check with more --seconds. If episodes may never end, {limit}",
         )
     median, longest = np.median(play.lengths), play.lengths.max()
     return Finding(
         "ok",
         "episodes",
-        f"{len(play.lengths):,} ended, after {median:.0f} steps (median) and at most {longest:,}",
+        f"{len(play.lengths):,} ended, at a median length of {median:,.0f} and at most "
+        f"{longest:,} steps",
     )
 
 
@@ -332,6 +341,11 @@ def _names(tasks: Ids) -> str:
     """'tasks 1, 4, 9, …'."""
     listed = ", ".join(str(task) for task in tasks[:NAMED])
     return f"task{'s' if len(tasks) > 1 else ''} {listed}{', …' if len(tasks) > NAMED else ''}"
+
+
+def _count(number: int, noun: str) -> str:
+    """'1 step', '2 steps'."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _number(value: float, digits: int = 3) -> str:

@@ -45,7 +45,8 @@ def measure(player: Player, *, steps: int, seconds: float, seed: int) -> Measure
         starts = look(player, tasks, seed, start + seconds / 4)
         found = found._replace(starts=starts)
         found = found._replace(responses=respond(player, starts, seed, start + seconds / 3))
-        found = found._replace(play=play_randomly(player, tasks, steps, seed, start + seconds))
+        until = max(start + seconds, perf_counter() + seconds / 3)  # resets may be slow
+        found = found._replace(play=play_randomly(player, tasks, steps, seed, until))
     except PlayError as error:
         return found._replace(error=str(error))
     return found
