@@ -108,9 +108,9 @@ def test_a_reset_without_options_gets_its_own_remedy():
 
 def test_an_episode_that_does_not_end_is_reported_once(monkeypatch, caplog):
     monkeypatch.setattr("procurl.envs.adapters.task_env.LONG_EPISODE", 30)
-    env = TaskEnv(Scripted(), POOL)
+    pool = TaskPool(POOL.contexts, names=POOL.names)
     with caplog.at_level(logging.WARNING):
-        for _ in range(3):
+        for env in [TaskEnv(Scripted(), pool)] * 2 + [TaskEnv(Scripted(), pool)]:
             env.reset(options={"task": 1})
             for _ in range(40):
                 env.step(0)

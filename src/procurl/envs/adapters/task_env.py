@@ -93,7 +93,6 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._finished: deque[tuple[int, float, int, float]] = deque(maxlen=MAX_EPISODES)
         self._return = 0.0
         self._length = 0
-        self._warned = False  # of an episode that does not end
 
     def push_tasks(self, ids: Any) -> None:
         """Play the tasks `ids` [k] from the next reset on, in place of those still in the queue."""
@@ -158,8 +157,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             add_task(error, self.pool, self.task, self._length)
             raise
         self._return += finite_reward(reward, self.pool, self.task, self._length)
-        if self._length == LONG_EPISODE and not self._warned:
-            self._warned = True
+        if self._length == LONG_EPISODE:
             warn_of_long_episode(self.pool, self.task, self._length)
         if terminated or truncated:
             success = self._success(info)

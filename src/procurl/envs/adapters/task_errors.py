@@ -4,12 +4,14 @@ import logging
 import math
 import textwrap
 from typing import Any
+from weakref import WeakSet
 
 from procurl.tasks.pool import TaskPool
 
 LONG_EPISODE = 30_000  # steps without an end after which a user is warned
 SHOWN = 100  # characters of a task
 log = logging.getLogger(__name__)
+_warned_of: WeakSet[TaskPool] = WeakSet()  # pools with an episode that did not end
 
 
 def describe_task(pool: TaskPool, task: int) -> str:
@@ -68,7 +70,10 @@ def finite_reward(reward: Any, pool: TaskPool, task: int, step: int) -> float:
 
 
 def warn_of_long_episode(pool: TaskPool, task: int, step: int) -> None:
-    """Log that an episode does not end."""
+    """Log that an episode does not end, once for all environments that play this pool."""
+    if pool in _warned_of:
+        return
+    _warned_of.add(pool)
     log.warning(
         "an episode has not ended after %s steps, on %s: the curriculum learns nothing from it "
         "until it does, and evaluations wait for it. Wrap the environment in "
