@@ -1,5 +1,6 @@
 """A curriculum for any Stable-Baselines3 algorithm, as a callback."""
 
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -16,7 +17,13 @@ from procurl.internals.checks import require_flag, require_integer
 from procurl.sb3.callback_list import require_one
 from procurl.sb3.critic import ValueFunction
 from procurl.sb3.envs.eval_env import EnvLike
+from procurl.sb3.saving.interrupts import DelayedInterrupt
 from procurl.sb3.saving.random_state import restore_random_state
+from procurl.sb3.saving.replay import (
+    replay_file_of,
+    require_replay_buffer,
+    restore_replay_buffer,
+)
 from procurl.sb3.saving.runs import (
     SavedRun,
     model_of,
@@ -31,6 +38,12 @@ from procurl.sb3.start_check import warn_at_start
 from procurl.sb3.teacher import ModelTeacher, TeacherSettings
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
+
+SAVES = (
+    "\nCtrl-C: the run is saved to {} after the current rollout and update. Press Ctrl-C again to "
+    "stop at once."
+)
+SAVED = "saved to {} at step {}; resume with CurriculumCallback.load"
 
 
 class CurriculumCallback(BaseCallback):
@@ -60,8 +73,10 @@ class CurriculumCallback(BaseCallback):
             own rule, `Strategy.due`, applies as well.
         tasks_per_refresh: for very large pools, the number of tasks valued per refresh, in
             rotation; None values all.
-        save_to: a folder to which the run is saved during and after training, see `save`.
+        save_to: a folder to which the run is saved during and after training, and when Ctrl-C is
+            pressed; see `save`.
         save_every: minimum number of training steps between saves.
+        save_replay_buffer: whether to save the replay buffer of an off-policy algorithm as well.
         check_env: whether to play a copy of the environment for a moment when training starts, and
             to log a warning if tasks make no difference or numbers are not finite.
         verbose: as for every callback.
@@ -79,6 +94,7 @@ class CurriculumCallback(BaseCallback):
         tasks_per_refresh: int | None = None,
         save_to: str | PathLike[str] | None = None,
         save_every: int = 50_000,
+        save_replay_buffer: bool = False,
         check_env: bool = True,
         verbose: int = 0,
     ) -> None:
@@ -98,7 +114,10 @@ class CurriculumCallback(BaseCallback):
         self.check_env = check_env
         self.save_to = save_to
         self.save_every = save_every
+        require_flag("save_replay_buffer", save_replay_buffer)
+        self.save_replay_buffer = save_replay_buffer
         self.model_file: Path | None = None  # the model that belongs to what was loaded
+        self._replay_file: Path | None = None  # the replay buffer that belongs to it, if any
         self.picks: list[Ids] | None = None  # tasks of all episodes that ended, if set to a list
         self._teacher: ModelTeacher | None = None
         # Of the rollout that is being collected, by step.
@@ -107,6 +126,7 @@ class CurriculumCallback(BaseCallback):
         self._reached = 0  # training steps when `learn` was called
         self._saved_at = 0  # training steps at the last save
         self._saved: SavedRun | None = None  # loaded and not yet restored
+        self._interrupt: DelayedInterrupt | None = None  # while training with `save_to`
 
     def __repr__(self) -> str:
         if self._teacher is not None:
@@ -137,7 +157,9 @@ class CurriculumCallback(BaseCallback):
         Call it after `learn`, or set `save_to` to save between rollouts.
         """
         self.collect()
-        write_run(Path(folder), self.teacher)
+        if self.save_replay_buffer:
+            require_replay_buffer(self.model)
+        write_run(Path(folder), self.teacher, self.save_replay_buffer)
 
     def load(self, folder: str | PathLike[str]) -> Self:
         """Resume from a folder written by `save`, with the same strategy and pool.
@@ -148,8 +170,10 @@ class CurriculumCallback(BaseCallback):
         """
         saved = read_run(Path(folder))
         model = model_of(Path(folder), saved)
+        with content_errors(saved.source):
+            replay = replay_file_of(Path(folder), saved.meta.get("replay_buffer"))
         self.resume_from(saved)
-        self.model_file = model
+        self.model_file, self._replay_file = model, replay
         return self
 
     def resume_from(self, saved: SavedRun) -> None:
@@ -179,6 +203,8 @@ class CurriculumCallback(BaseCallback):
         before = self._teacher
         if before is not None and self.num_timesteps < before.curriculum.step:
             self._refuse_restart(before)
+        if self.save_replay_buffer:
+            require_replay_buffer(self.model)
         if self.save_to is not None:
             require_folder(Path(self.save_to))
         try:
@@ -186,6 +212,8 @@ class CurriculumCallback(BaseCallback):
         except BaseException:
             self._teacher = before  # so that the next call of `learn` starts as this one did
             raise
+        if self.save_to is not None:
+            self._interrupt = DelayedInterrupt(self, SAVES.format(self.save_to))
 
     def _start(self, before: ModelTeacher | None) -> None:
         """Begin to teach: a new run, a saved one, or one that continues."""
@@ -233,6 +261,8 @@ class CurriculumCallback(BaseCallback):
             self._begin_episodes(saved.meta["episode_seed"])
             teacher.curriculum.load_state_dict(before)
             teacher.next_round = next_round
+        if self._replay_file is not None:
+            restore_replay_buffer(self._replay_file, self.model)
         with content_errors(saved.source):
             restore_random_state(saved.random)
         self._saved, self._saved_at = None, self.num_timesteps
@@ -256,8 +286,11 @@ class CurriculumCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         self._dones, self._tasks = [], []
-        if self.num_timesteps - self._saved_at >= self.save_every:
+        interrupted = self._interrupt is not None and self._interrupt.pressed
+        if interrupted or self.num_timesteps - self._saved_at >= self.save_every:
             self._save()
+        if interrupted:
+            self._deliver_interrupt()
         # The policy has been updated since the last rollout ended, so the critic is new.
         if self.teacher.on_policy:
             self._round()
@@ -280,6 +313,17 @@ class CurriculumCallback(BaseCallback):
     def _on_training_end(self) -> None:
         self.collect()  # the next call of `learn` may use other environments
         self._save()
+        if self._interrupt is not None:
+            pressed = self._interrupt.pressed
+            self._interrupt.stop()
+            if pressed:
+                self._deliver_interrupt()
+
+    def _deliver_interrupt(self) -> None:
+        """Let Ctrl-C take effect, now that the run is saved."""
+        assert self._interrupt is not None
+        print(SAVED.format(self.save_to, f"{self.num_timesteps:,}"), file=sys.stderr, flush=True)
+        self._interrupt.deliver()
 
     def _save(self) -> None:
         if self.save_to is not None:

@@ -12,7 +12,7 @@ def require_one(kind: type[BaseCallback], callback: BaseCallback | None) -> None
         kind: of the callback.
         callback: what `learn` made of its argument; None if it is unknown.
     """
-    found = [each for each in _all_callbacks(callback) if isinstance(each, kind)]
+    found = [each for each in callbacks_in(callback) if isinstance(each, kind)]
     if len(found) > 1:
         raise ValueError(
             f"learn received {len(found)} callbacks of type {kind.__name__}, each of which would "
@@ -20,7 +20,7 @@ def require_one(kind: type[BaseCallback], callback: BaseCallback | None) -> None
         )
 
 
-def _all_callbacks(callback: BaseCallback | None) -> Iterator[BaseCallback]:
+def callbacks_in(callback: BaseCallback | None) -> Iterator[BaseCallback]:
     """The callback and all callbacks inside it."""
     if callback is None:
         return
@@ -31,4 +31,4 @@ def _all_callbacks(callback: BaseCallback | None) -> Iterator[BaseCallback]:
     elif isinstance(callback, EventCallback):
         inside = [callback.callback]
     for each in inside:
-        yield from _all_callbacks(each)
+        yield from callbacks_in(each)

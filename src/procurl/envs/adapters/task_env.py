@@ -1,7 +1,9 @@
 """`TaskEnv`: any Gymnasium environment with a pool of tasks, in the order a curriculum gives."""
 
 import logging
+import multiprocessing
 import pickle
+import signal
 from collections import deque
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -186,6 +188,11 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         except (pickle.PicklingError, AttributeError, TypeError):
             return False
         return True
+
+    def ignore_interrupts(self) -> None:
+        """Ignore Ctrl-C in this process, if it is a worker: the main process decides what to do."""
+        if multiprocessing.parent_process() is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def state_dict(self) -> dict[str, Any]:
         """What is needed to continue identically: JSON values, and arrays in `["env"]["state"]`.

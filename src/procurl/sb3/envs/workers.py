@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnv
 
 from procurl.envs.adapters.task_env import EpisodeStatistics, TaskEnv, common_pool
 from procurl.internals.arrays import Ids
@@ -24,6 +24,8 @@ class Workers:
             raise ValueError(
                 f"{argument} takes no tasks: wrap every environment in procurl.TaskEnv, as in {HOW}"
             )
+        if isinstance(env.unwrapped, SubprocVecEnv):
+            env.env_method("ignore_interrupts")  # this process decides what Ctrl-C does
         self.env = env
         self.n_envs = env.num_envs
         self.pool = common_pool(env.get_attr("pool"), argument)

@@ -1,8 +1,9 @@
 """A run on disk: the model in Stable-Baselines3's format, everything else as arrays and JSON.
 
-A folder holds `model-STEP.zip`; `curriculum.safetensors`, which names its model; and
-`starts.safetensors` with the initial observations of the pool, which never change. The model is
-written first and an older one removed last, so a folder is complete whenever the process dies.
+A folder holds `model-STEP.zip`, and `replay-STEP.pkl` if the replay buffer is saved;
+`curriculum.safetensors`, which names both; and `starts.safetensors` with the initial observations
+of the pool, which never change. The model is written first and an older one removed last, so a
+folder is complete whenever the process dies.
 """
 
 import os
@@ -27,6 +28,7 @@ from procurl.internals.arrays import NamedArrays
 from procurl.sb3.envs.normalization import restore_statistics, saved_statistics
 from procurl.sb3.envs.observations import Observations, wrappers_of
 from procurl.sb3.saving.random_state import RandomState, random_state
+from procurl.sb3.saving.replay import write_replay_buffer
 from procurl.sb3.seeds import later_seed
 from procurl.sb3.teacher import ModelTeacher
 
@@ -67,8 +69,8 @@ def require_folder(folder: Path) -> None:
         ) from error
 
 
-def write_run(folder: Path, teacher: ModelTeacher) -> None:
-    """Write the model and the curriculum."""
+def write_run(folder: Path, teacher: ModelTeacher, replay_buffer: bool = False) -> None:
+    """Write the model and the curriculum, and the replay buffer if requested."""
     folder.mkdir(parents=True, exist_ok=True)
     model: Any = teacher.model
     name = f"model-{model.num_timesteps:012d}.zip"
@@ -78,10 +80,13 @@ def write_run(folder: Path, teacher: ModelTeacher) -> None:
     if teacher.values is not None and teacher.values.kept_in != folder:
         _write_starts(folder / STARTS, teacher)
         teacher.values.kept_in = folder
+    replay = write_replay_buffer(folder, model) if replay_buffer else None
     saved = state_of(teacher)
-    write_archive(folder / CURRICULUM, saved.meta | {"model": name}, saved.arrays)
-    for old in folder.glob("model-*.zip"):
-        if old.name != name:
+    files = {"model": name, "replay_buffer": replay}
+    write_archive(folder / CURRICULUM, saved.meta | files, saved.arrays)
+    current = {name, replay["file"] if replay else ""}
+    for old in [*folder.glob("model-*.zip"), *folder.glob("replay-*.pkl")]:
+        if old.name not in current:
             old.unlink()
 
 
