@@ -82,7 +82,15 @@ def require_known(kind: str, name: object, known: Collection[str], plural: str) 
 
 
 def suggest(name: object, known: Iterable[str]) -> str:
-    """' Did you mean …?' for a mistyped name, or nothing if no known name is close."""
+    """' Did you mean …?' for a mistyped or abbreviated name, or nothing if no known name is close.
+
+    >>> suggest("lr", ["gamma", "learning_rate"])
+    " Did you mean 'learning_rate'?"
+    """
     by_lower = {each.lower(): each for each in known}
-    near = get_close_matches(str(name).lower(), list(by_lower), n=1)
-    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+    by_initials = {
+        "".join(word[:1] for word in each.split("_")): each for each in by_lower if "_" in each
+    }
+    wrong = str(name).lower()
+    near = get_close_matches(wrong, list(by_lower), n=1) or [by_initials.get(wrong, "")]
+    return f" Did you mean {by_lower[near[0]]!r}?" if near[0] else ""

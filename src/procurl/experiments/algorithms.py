@@ -1,0 +1,118 @@
+"""Algorithms of Stable-Baselines3 by name, with arguments from the command line."""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from procurl.internals.checks import require_known, suggest
+from procurl.records.experiment import read_settings
+
+PACKAGES = ("stable_baselines3", "sb3_contrib")
+# Arguments that procurl passes itself, or that are objects rather than numbers and names.
+NOT_SETTINGS = ("self", "policy", "env", "seed", "device", "verbose", "tensorboard_log")
+OBJECTS = ("action_noise", "replay_buffer_class", "rollout_buffer_class", "_init_setup_model")
+
+
+@dataclass(frozen=True)
+class AlgorithmSettings:
+    """An algorithm of Stable-Baselines3 or sb3-contrib.
+
+    Args:
+        algo: name of its class, such as `SAC`.
+        policy: such as `MlpPolicy`.
+        arguments: of its constructor that differ from the defaults.
+    """
+
+    algo: str
+    policy: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def on_policy(self) -> bool:
+        """Whether it learns from rollouts of the current policy only."""
+        return is_on_policy(self.algo)
+
+    @property
+    def update_steps(self) -> int:
+        """Steps of one environment between two updates, 1 for off-policy algorithms."""
+        if not self.on_policy:
+            return 1
+        known = inspect.signature(find_algorithm(self.algo)).parameters["n_steps"].default
+        return int(self.arguments.get("n_steps", known))
+
+
+def algorithm_settings(
+    algo: str, policy: str | None, changes: Sequence[str], observation_space: Any
+) -> AlgorithmSettings:
+    """An algorithm with its arguments; raises ValueError on an unknown name.
+
+    Args:
+        algo: name of the class.
+        policy: name of the policy; None for the one that fits the observations.
+        changes: arguments, each as `name=value`.
+        observation_space: of the environment.
+    """
+    kind = find_algorithm(algo)
+    aliases: dict[str, Any] = kind.policy_aliases
+    chosen = policy or default_policy(algo, observation_space)
+    require_known(f"policy of {algo}", chosen, aliases, "policies")
+    arguments = read_settings(",".join(changes), algo)
+    names = argument_names(algo)
+    for name in arguments:
+        if name not in names:
+            raise ValueError(
+                f"setting {name!r} is not one of {algo}.{suggest(name, names)} "
+                f"Its settings: {', '.join(names)}"
+            )
+    return AlgorithmSettings(algo, chosen, arguments)
+
+
+def find_algorithm(algo: str) -> Any:
+    """The class of an algorithm by its name; raises ValueError if there is none."""
+    known = _algorithms()
+    require_known("algorithm", algo, known, "algorithms")
+    return known[algo]
+
+
+def is_on_policy(algo: str) -> bool:
+    """Whether an algorithm learns from rollouts of the current policy only."""
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+    return issubclass(find_algorithm(algo), OnPolicyAlgorithm)
+
+
+def argument_names(algo: str) -> list[str]:
+    """The arguments of an algorithm that are numbers, names or flags."""
+    names = inspect.signature(find_algorithm(algo)).parameters
+    return [n for n in names if n not in NOT_SETTINGS + OBJECTS and not n.endswith("_kwargs")]
+
+
+def default_policy(algo: str, observation_space: Any) -> str:
+    """The policy that fits the observations: an MLP, a CNN for images, several inputs for dicts."""
+    from gymnasium import spaces
+    from stable_baselines3.common.preprocessing import is_image_space
+
+    kind = "MlpPolicy"
+    if isinstance(observation_space, spaces.Dict):
+        kind = "MultiInputPolicy"
+    elif is_image_space(observation_space):
+        kind = "CnnPolicy"
+    aliases = find_algorithm(algo).policy_aliases
+    recurrent = kind.replace("Policy", "LstmPolicy")
+    return recurrent if kind not in aliases and recurrent in aliases else kind
+
+
+def _algorithms() -> dict[str, Any]:
+    """All algorithms that are installed and learn from single steps, by name."""
+    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+    found: dict[str, Any] = {}
+    for package in filter(find_spec, PACKAGES):
+        for name, value in vars(import_module(package)).items():
+            if inspect.isclass(value) and issubclass(value, OnPolicyAlgorithm | OffPolicyAlgorithm):
+                found.setdefault(name, value)
+    return found
