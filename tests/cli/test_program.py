@@ -122,7 +122,7 @@ def test_a_directory_without_results_is_named(command, tmp_path, capsys):
         (["compare", "pointmass-s", "--seeds", "many"], "--seeds: 'many' is not an integer"),
         (
             ["compare", "pointmass-s", "--steps", "1.5"],
-            "not an integer such as 200000 or 1e6. See",
+            "'1.5' is not an integer. See",
         ),
         (
             ["compare", "pointmass-s", "--steps", "inf"],

@@ -211,7 +211,7 @@ def test_evaluations_follow_the_requested_interval_and_length(tmp_path, capsys):
         assert (store.experiment.eval_every, store.experiment.eval_episodes) == (1500, 2)
     assert main(command) == 2
     error = capsys.readouterr().err
-    assert "eval_every is 1500, not None; eval_episodes is 2, not None" in error
+    assert "eval_every is 1500, not the default; eval_episodes is 2, not the default" in error
 
 
 def test_a_directory_in_use_is_refused(tmp_path, capsys):

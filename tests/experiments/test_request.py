@@ -8,12 +8,12 @@ import pytest
 
 from procurl.experiments import comparison as compare_module
 from procurl.experiments.comparison import compare
+from procurl.experiments.planning import width_of
 from procurl.experiments.request import (
     ComparisonRequest,
     EvaluationOptions,
     ExecutionOptions,
     TrainingOptions,
-    width_of,
 )
 from procurl.experiments.running import ray_backend
 from procurl.records.experiment import RunPlan
@@ -157,7 +157,7 @@ def test_the_papers_evaluations_are_the_same_experiment_named_or_not(trained, tm
     compare(request(tmp_path))
     with read_store(tmp_path) as store:
         assert (store.experiment.eval_every, store.experiment.eval_episodes) == (None, None)
-    with pytest.raises(ValueError, match="eval_every is None, not 50000"):
+    with pytest.raises(ValueError, match="eval_every is the default, not 50000"):
         compare(request(tmp_path, eval_every=50_000))
 
 

@@ -212,7 +212,7 @@ def test_a_directory_from_before_evaluation_options_continues(tmp_path):
         del old[name]
     create_file(tmp_path / FILE, {"experiment": json.dumps(old), "pool": pack_pool(POOL)})
     open_experiment(tmp_path, EXPERIMENT, POOL).close()
-    with pytest.raises(ValueError, match="another experiment: eval_every is None, not 5"):
+    with pytest.raises(ValueError, match="another experiment: eval_every is the default, not 5"):
         open_experiment(tmp_path, replace(EXPERIMENT, eval_every=5), POOL)
 
 

@@ -4,11 +4,19 @@ import argparse
 import logging
 import math
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from procurl.envs.registry import environment_names
+
+ENV_HELP = (
+    "a name that `procurl envs` lists, a Gymnasium id such as CartPole-v1, or FILE.py:function or "
+    "package.module:function that makes an environment"
+)
 
 
 def add_training_commands(commands: Any) -> None:
@@ -16,21 +24,22 @@ def add_training_commands(commands: Any) -> None:
     compare = commands.add_parser(
         "compare",
         help="train several strategies with several seeds and compare them",
-        description="Train strategies on an environment of the paper and compare them in a table, "
+        description="Train strategies on an environment and compare them in a table, "
         "a report with learning curves and curricula, figures, and records for `procurl export`. "
         "An existing --out directory is resumed: finished runs are kept, unfinished ones continue "
         "from their last checkpoint, and more seeds or strategies extend it.",
-        epilog="Example: procurl compare pointmass-s --strategies procurl-val iid --seeds 8 "
-        "--steps 200000",
+        epilog="Examples: procurl compare pointmass-s --strategies procurl-val iid --seeds 8 "
+        "--steps 200000; procurl compare my_env.py:make_env --pool tasks.csv --seeds 4",
     )
-    compare.add_argument("env", metavar="ENV", help="environment name, see `procurl envs`")
+    compare.add_argument("env", metavar="ENV", help=ENV_HELP)
     compare.add_argument(
         "--strategies",
         nargs="+",
-        default=["procurl-val", "iid"],
+        default=[],
         metavar="S",
         help="strategy names, see `procurl strategies`, optionally with settings: "
-        "procurl-val:beta=10,floor=0.1 (default: procurl-val iid)",
+        "procurl-val:beta=10,floor=0.1 (default: procurl-val iid; procurl-out iid for off-policy "
+        "algorithms)",
     )
     _add_options(compare)
     compare.set_defaults(run=_compare)
@@ -43,7 +52,7 @@ def add_training_commands(commands: Any) -> None:
         epilog="Example: procurl train pointmass-s --strategy procurl-val --seeds 1 --render "
         "agent.gif",
     )
-    train.add_argument("env", metavar="ENV", help="environment name, see `procurl envs`")
+    train.add_argument("env", metavar="ENV", help=ENV_HELP)
     train.add_argument(
         "--strategy", required=True, metavar="S", help="strategy, as for `procurl compare`"
     )
@@ -58,24 +67,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `compare` and `train` share."""
     add = parser.add_argument
     add("--seeds", type=integer, default=8, metavar="N", help="runs per strategy (default: 8)")
-    add("--steps", type=integer, metavar="N", help="training steps (default: as in the paper)")
+    add(
+        "--steps",
+        type=integer,
+        metavar="N",
+        help="training steps (default: as in the paper; 100000 for other environments)",
+    )
     add("--n-envs", type=integer, default=1, metavar="N", help="environments per run (default: 1)")
-    add(
-        "--engine",
-        default="jax",
-        help="jax: our PPO, many runs side by side (default); host: our PPO for ballcatching and "
-        "antgoal, which steps MuJoCo on the CPU and learns on the GPU, if there is one; sb3: "
-        "Stable-Baselines3's PPO",
-    )
-    add(
-        "--ppo",
-        nargs="+",
-        default=[],
-        metavar="NAME=VALUE",
-        help="PPO settings that replace the paper's, such as ent_coef=0.002",
-    )
-    add("--pool", metavar="FILE", help="training pool (default: the built-in pool)")
-    add("--test-pool", metavar="FILE", help="second pool, played at every evaluation")
+    _add_algorithm_options(add)
+    _add_task_options(add)
     add(
         "--width",
         type=integer,
@@ -105,13 +105,63 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--wandb", metavar="PROJECT", help="also log to this Weights & Biases project")
 
 
+def _add_algorithm_options(add: Callable[..., Any]) -> None:
+    add(
+        "--engine",
+        help="jax: our PPO, many runs side by side (default for the paper's environments); host: "
+        "our PPO, which steps the environment on the CPU and learns on the GPU, if there is one "
+        "(default for other environments with vectors of numbers, if JAX is installed); sb3: "
+        "Stable-Baselines3 (default for the rest)",
+    )
+    add(
+        "--algo",
+        metavar="CLASS",
+        help="algorithm of Stable-Baselines3 or sb3-contrib, such as SAC or DQN; implies --engine "
+        "sb3 (default: PPO)",
+    )
+    add(
+        "--policy",
+        metavar="NAME",
+        help="policy of that algorithm: MlpPolicy, CnnPolicy or MultiInputPolicy (default: the one "
+        "that fits the observations)",
+    )
+    add(
+        "--set",
+        "--ppo",
+        dest="settings",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="settings of the algorithm that replace its defaults or the paper's, such as "
+        "ent_coef=0.002",
+    )
+
+
+def _add_task_options(add: Callable[..., Any]) -> None:
+    add(
+        "--pool",
+        metavar="FILE",
+        help="training pool: a CSV file, seeds:N, or FILE.py:function that returns a TaskPool "
+        "(default: the environment's own pool)",
+    )
+    add("--test-pool", metavar="FILE", help="second pool, played at every evaluation")
+    add(
+        "--set-task",
+        metavar="FUNCTION",
+        help="FILE.py:function, called as function(env, task) before each reset, for environments "
+        "whose reset does not take the task",
+    )
+
+
 def add_evaluation_options(add: Callable[..., Any]) -> None:
     """Add the options for evaluations and for the number of processes."""
     add(
         "--eval-every",
         type=integer,
         metavar="N",
-        help="training steps between evaluations (default: as in the paper)",
+        help="training steps between evaluations (default: as in the paper; a twentieth of the "
+        "training for other environments)",
     )
     add(
         "--eval-episodes",
@@ -129,12 +179,38 @@ def add_evaluation_options(add: Callable[..., Any]) -> None:
 
 
 def _compare(parsed: argparse.Namespace) -> int:
-    if parsed.engine in ("jax", "host"):
-        require_extra("jax", "jax", "flax", "optax")
-    if parsed.engine == "sb3":
-        require_extra("sb3", "stable_baselines3", "gymnasium")
     require_extra("report", "matplotlib", "PIL")
     from procurl.experiments.comparison import compare, render
+
+    train = parsed.command == "train"
+    request = _request(parsed)
+    out = request.out
+    require_directory(out)
+    if train and parsed.render is not None:
+        _require_picture(parsed.render)
+        if request.source is not None:
+            raise ValueError(f"--render draws {', '.join(environment_names())}, got {parsed.env}")
+    request.training.check()
+    if request.engine == "sb3":
+        require_extra("sb3", "stable_baselines3", "gymnasium")
+    else:
+        require_extra("jax", "jax", "flax", "optax")
+    summary = compare(request)
+    print(f"{summary.table}\n")
+    if summary.report is not None:
+        print(f"report: {summary.report}")
+    print(f"records: procurl export {out}")
+    if train:
+        print(f"models: {out / 'runs'}/…/models, for {_loader(request)}")
+        if parsed.render is not None:
+            with _log_to_stderr("procurl.envs.rendering.playback"):
+                render(out, parsed.render)
+            print(f"animation: {parsed.render}")
+    return 0
+
+
+def _request(parsed: argparse.Namespace) -> Any:
+    """The comparison that the command line asks for."""
     from procurl.experiments.request import (
         ComparisonRequest,
         EvaluationOptions,
@@ -144,34 +220,39 @@ def _compare(parsed: argparse.Namespace) -> int:
     )
 
     train = parsed.command == "train"
-    out: Path = parsed.out or Path("results") / f"{parsed.command}-{parsed.env}"
-    require_directory(out)
-    if train and parsed.render is not None:
-        _require_picture(parsed.render)
-    request = ComparisonRequest(
+    return ComparisonRequest(
         env=parsed.env,
         strategies=[parsed.strategy] if train else parsed.strategies,
         seeds=parsed.seeds,
-        out=out,
+        out=parsed.out or Path("results") / f"{parsed.command}-{_folder_name(parsed.env)}",
         training=TrainingOptions(
-            parsed.steps, parsed.n_envs, parsed.engine, parsed.ppo, parsed.pool, parsed.width
+            steps=parsed.steps,
+            n_envs=parsed.n_envs,
+            engine=parsed.engine,
+            settings=parsed.settings,
+            pool=parsed.pool,
+            width=parsed.width,
+            algo=parsed.algo,
+            policy=parsed.policy,
+            set_task=parsed.set_task,
         ),
         evaluation=EvaluationOptions(parsed.eval_every, parsed.eval_episodes, parsed.test_pool),
         execution=ExecutionOptions(parsed.backend, parsed.ray_address, parsed.workers),
         output=OutputOptions(train, parsed.tensorboard, parsed.wandb, parsed.command_line),
     )
-    summary = compare(request)
-    print(f"{summary.table}\n")
-    if summary.report is not None:
-        print(f"report: {summary.report}")
-    print(f"records: procurl export {out}")
-    if train:
-        print(f"models: {out / 'runs'}/…/models, for procurl.load_policy")
-        if parsed.render is not None:
-            with _log_to_stderr("procurl.envs.rendering.playback"):
-                render(out, parsed.render)
-            print(f"animation: {parsed.render}")
-    return 0
+
+
+def _folder_name(env: str) -> str:
+    """An environment's name as a folder: `envs/lock.py:make_lock` is `lock-make_lock`."""
+    place, colon, name = env.rpartition(":")
+    place = re.split(r"[/\\]", place)[-1].removesuffix(".py")
+    return f"{place}-{name}".replace("/", "-") if colon else env.replace("/", "-")
+
+
+def _loader(request: Any) -> str:
+    """The function that loads the models of a run."""
+    student = request.student
+    return f"{student.algo}.load" if hasattr(student, "algo") else "procurl.load_policy"
 
 
 def integer(text: str) -> int:
@@ -185,7 +266,7 @@ def integer(text: str) -> int:
     except ValueError:
         number = math.nan
     if not number.is_integer():
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer such as 200000 or 1e6")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer")
     return int(number)
 
 

@@ -70,6 +70,15 @@ def algorithm_settings(
     return AlgorithmSettings(algo, chosen, arguments)
 
 
+def make_model(settings: AlgorithmSettings, env: Any, seed: int | None = None) -> Any:
+    """A model of the algorithm on the CPU; raises ValueError if it does not fit the environment."""
+    kind = find_algorithm(settings.algo)
+    try:
+        return kind(settings.policy, env, seed=seed, device="cpu", **settings.arguments)
+    except (AssertionError, TypeError, ValueError) as error:
+        raise ValueError(f"{settings.algo} cannot be made: {error}") from error
+
+
 def find_algorithm(algo: str) -> Any:
     """The class of an algorithm by its name; raises ValueError if there is none."""
     known = _algorithms()

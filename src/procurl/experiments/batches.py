@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from procurl.envs import EnvSource
 from procurl.internals.files import file_name
 from procurl.records.experiment import Contender, Experiment, RunPlan
 from procurl.records.results import RunId
@@ -16,6 +17,7 @@ class Job(NamedTuple):
     pool: TaskPool
     test_pool: TaskPool | None
     keep_models: bool
+    source: EnvSource | None = None  # how to make the environment; None for one of ours
 
 
 class RunBatch(NamedTuple):

@@ -10,13 +10,8 @@ import numpy as np
 from procurl.envs import make_host_env
 from procurl.experiments.batches import Job, RunBatch, batches_of, costly_first
 from procurl.experiments.engines.registry import resolve_engine, trainer_module
-from procurl.experiments.request import (
-    ComparisonRequest,
-    cost_of,
-    make_experiment,
-    read_pools,
-    width_of,
-)
+from procurl.experiments.planning import cost_of, make_experiment, read_pools, width_of
+from procurl.experiments.request import ComparisonRequest
 from procurl.experiments.running.backend import Backend
 from procurl.experiments.running.live import live
 from procurl.experiments.running.local import LocalBackend, sole_user
@@ -55,13 +50,11 @@ def compare(request: ComparisonRequest) -> Summary:
             open_experiment(out, experiment, pool, plan, output.command) as store,
             open_logs(store.experiment, output.tensorboard, output.wandb) as logs,
         ):
-            job = Job(store.experiment, pool, test_pool, output.keep_models)
+            job = Job(store.experiment, pool, test_pool, output.keep_models, request.source)
             batches = batches_of(store.plan, store.experiment.width)
             missing = unfinished_batches(store, batches, output.keep_models)
             with live(store.experiment, batches, set(batches) - set(missing)) as show:
-                ordered = costly_first(
-                    missing, lambda contender: cost_of(request.env, contender, pool)
-                )
+                ordered = costly_first(missing, lambda contender: cost_of(request, contender, pool))
                 backend.run(out, job, ordered, recorder(store, logs, show))
             return summarize(out, store)
 
@@ -132,7 +125,7 @@ def _check_width(request: ComparisonRequest) -> None:
 
 
 def make_backend(request: ComparisonRequest) -> Backend:
-    engine, execution = request.training.engine, request.execution
+    engine, execution = request.engine, request.execution
     use_gpus = engine != "sb3"
     if execution.backend == "ray":
         from procurl.experiments.running.ray_backend import RayBackend

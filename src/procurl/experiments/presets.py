@@ -1,16 +1,22 @@
-"""The paper's settings: training steps and the strategies' settings for every environment."""
+"""Training steps, evaluations and settings: the paper's, and those for other environments."""
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, NamedTuple
 
+from procurl.experiments.algorithms import AlgorithmSettings
 from procurl.internals.checks import require_known
 from procurl.internals.settings import with_settings
 from procurl.ppo.learning.settings import PPOSettings, paper_settings
-from procurl.records.experiment import Experiment, read_settings
+from procurl.records.experiment import Contender, Experiment, read_settings
 from procurl.strategies import Strategy, make_strategy
 
 Settings = dict[str, Any]
+# For environments that are not the paper's.
+OWN_STEPS = 100_000
+OWN_EVALUATIONS = 20
+OWN_EVAL_TASKS = 100
 
 
 class Preset(NamedTuple):
@@ -144,13 +150,29 @@ def preset(env: str) -> Preset:
     return PRESETS[env]
 
 
+def own_preset(steps: int, update_steps: int = 1) -> Preset:
+    """How an environment that is not the paper's is trained and evaluated.
+
+    Args:
+        steps: training steps.
+        update_steps: of one update of the algorithm, between which runs are evaluated.
+    """
+    return Preset(steps, max(steps // OWN_EVALUATIONS, update_steps), OWN_EVAL_TASKS, {})
+
+
 def preset_of(experiment: Experiment) -> Preset:
     """The preset of an experiment's environment, with the experiment's own evaluations."""
-    known = preset(experiment.env)
+    known = PRESETS.get(experiment.env) or own_preset(experiment.steps)
     return known._replace(
         eval_every=experiment.eval_every or known.eval_every,
         eval_episodes=experiment.eval_episodes or known.eval_episodes,
     )
+
+
+def contender_strategy(env: str, contender: Contender) -> Strategy:
+    """The strategy of a contender, with the paper's settings if the environment is the paper's."""
+    make = partial(paper_strategy, env) if env in PRESETS else make_strategy
+    return make(contender.strategy, **contender.settings())
 
 
 def paper_strategy(env: str, name: str, **settings: Any) -> Strategy:
@@ -172,10 +194,21 @@ def paper_ppo_settings(env: str, changes: Sequence[str] = ()) -> PPOSettings:
         env: name of the environment.
         changes: settings that replace the paper's, each as `name=value`.
     """
-    changed: PPOSettings = with_settings(
-        "PPO", paper_settings(env), read_settings(",".join(changes), "PPO")
-    )
+    return changed_ppo_settings(paper_settings(env), changes)
+
+
+def changed_ppo_settings(settings: PPOSettings, changes: Sequence[str]) -> PPOSettings:
+    """Settings of PPO with changes, each as `name=value`."""
+    changed: PPOSettings = with_settings("PPO", settings, read_settings(",".join(changes), "PPO"))
     return changed
+
+
+def student_of(experiment: Experiment) -> PPOSettings | AlgorithmSettings:
+    """The learning algorithm from an experiment's description."""
+    student = experiment.student or {}
+    if student.get("type") == AlgorithmSettings.__name__:
+        return AlgorithmSettings(student["algo"], student["policy"], student["arguments"])
+    return ppo_of(experiment)
 
 
 def ppo_of(experiment: Experiment) -> PPOSettings:

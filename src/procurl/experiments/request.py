@@ -1,30 +1,36 @@
 """What a user asks of a comparison, checked before any file is written."""
 
-import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from procurl.envs import make_host_env, make_pool
+from procurl.envs import EnvSource, environment_names, make_host_env, resolve_environment
 from procurl.envs.mujoco.threads import thread_count
+from procurl.experiments.algorithms import AlgorithmSettings, algorithm_settings, is_on_policy
 from procurl.experiments.engines.registry import (
     ENGINES,
+    default_engine,
     has_host_form,
     host_environments,
-    resolve_engine,
 )
-from procurl.experiments.presets import paper_ppo_settings, paper_strategy, preset
+from procurl.experiments.presets import (
+    OWN_STEPS,
+    Preset,
+    changed_ppo_settings,
+    contender_strategy,
+    own_preset,
+    paper_ppo_settings,
+    preset,
+)
 from procurl.internals.checks import require_choice, require_integer
-from procurl.internals.settings import describe, flat_settings
 from procurl.ppo.learning.settings import PPOSettings
-from procurl.records.experiment import Contender, Experiment
+from procurl.records.experiment import Contender
 from procurl.strategies import strategy_names
 from procurl.tasks.pool import TaskPool
 
 BACKENDS = ("local", "ray")
-CPU_WIDTH = 8
-GPU_WIDTH = 128
 
 
 @dataclass(frozen=True)
@@ -32,25 +38,33 @@ class TrainingOptions:
     """How runs are trained.
 
     Args:
-        steps: training steps per run; None for the paper's.
+        steps: training steps per run; None for the paper's, or 100,000 for other environments.
         n_envs: environments per run.
-        engine: `jax`, `host` or `sb3`.
-        ppo: settings that replace the paper's, each as `name=value`.
-        pool: file of the training pool; None for the environment's own.
+        engine: `jax`, `host` or `sb3`; None for the one that fits.
+        settings: of the algorithm that replace its defaults or the paper's, each as `name=value`.
+        pool: the training pool, its file, `seeds:N` or `FILE.py:function`; None for the
+            environment's own.
         width: seeds of a strategy that are trained side by side; None for the width of the
             directory, or a default that depends on the number of seeds and the kind of device.
+        algo: class of Stable-Baselines3 or sb3-contrib, for the engine `sb3`; None for PPO.
+        policy: of that class; None for the one that fits the observations.
+        set_task: `FILE.py:function` that sets the task of an environment that is not ours.
     """
 
     steps: int | None = None
     n_envs: int = 1
-    engine: str = "jax"
-    ppo: Sequence[str] = ()
-    pool: str | None = None
+    engine: str | None = None
+    settings: Sequence[str] = ()
+    pool: str | TaskPool | None = None
     width: int | None = None
+    algo: str | None = None
+    policy: str | None = None
+    set_task: str | None = None
 
     def check(self) -> None:
         """Raise ValueError on an unknown engine or a number out of range."""
-        require_choice("engine", self.engine, ENGINES)
+        if self.engine is not None:
+            require_choice("engine", self.engine, ENGINES)
         require_integer("n_envs", self.n_envs, at_least=1)
         _require_positive("steps", self.steps)
         _require_positive("width", self.width)
@@ -63,12 +77,12 @@ class EvaluationOptions:
     Args:
         eval_every: training steps between evaluations; None for the paper's.
         eval_episodes: episodes on each task; None for the paper's.
-        test_pool: file of a pool to play at every evaluation; None for none.
+        test_pool: a pool to play at every evaluation, as for training; None for none.
     """
 
     eval_every: int | None = None
     eval_episodes: int | None = None
-    test_pool: str | None = None
+    test_pool: str | TaskPool | None = None
 
     def check(self) -> None:
         """Raise ValueError on a number out of range."""
@@ -128,13 +142,22 @@ class OutputOptions:
     command: str | None = None
 
 
+class Spaces(NamedTuple):
+    """What an agent sees and does in an environment, as Gymnasium describes it."""
+
+    observations: Any
+    actions: Any
+    horizon: int | None  # the most steps of an episode, if it is known
+
+
 @dataclass(frozen=True)
 class ComparisonRequest:
     """What a user asks of `compare`.
 
     Args:
-        env: name of the environment.
-        strategies: names, each with settings if given: `procurl-val:beta=10`.
+        env: the environment: a name, a Gymnasium id, or a function that makes it.
+        strategies: names, each with settings if given: `procurl-val:beta=10`. If empty,
+            `procurl-val` and `iid`, or `procurl-out` and `iid` for off-policy algorithms.
         seeds: runs per strategy, with seeds 0 to n − 1.
         out: directory of the results; an existing one is continued.
         training: how runs are trained.
@@ -152,15 +175,72 @@ class ComparisonRequest:
     execution: ExecutionOptions = ExecutionOptions()
     output: OutputOptions = OutputOptions()
 
+    @cached_property
+    def source(self) -> EnvSource | None:
+        """How to make the environment; None for one of ours."""
+        set_task = self.training.set_task
+        if self.env not in environment_names():
+            return resolve_environment(self.env, set_task)
+        if set_task is not None:
+            raise ValueError(
+                f"set_task is for environments that are not ours, got {set_task!r}: {self.env} "
+                "takes its tasks from the pool"
+            )
+        return None
+
+    @property
+    def name(self) -> str:
+        """The environment's name in records."""
+        return self.env if self.source is None else self.source.name
+
+    @cached_property
+    def spaces(self) -> Spaces:
+        """The observations and actions of the environment."""
+        env = (self.source or resolve_environment(self.env)).make()
+        horizon = None if env.spec is None else env.spec.max_episode_steps
+        found = Spaces(env.observation_space, env.action_space, horizon)
+        env.close()
+        return found
+
+    @cached_property
+    def engine(self) -> str:
+        """The engine: the one requested, or the one that fits."""
+        if self.training.engine is not None:
+            return self.training.engine
+        if self.training.algo is not None:
+            return "sb3"
+        return "jax" if self.source is None else default_engine(*self.spaces[:2])
+
+    @cached_property
+    def student(self) -> PPOSettings | AlgorithmSettings:
+        """The learning algorithm with the user's settings."""
+        training = self.training
+        if self.engine == "sb3" and (self.source is not None or training.algo is not None):
+            algo, seen = training.algo or "PPO", self.spaces.observations
+            return algorithm_settings(algo, training.policy, training.settings, seen)
+        if self.source is None:
+            return paper_ppo_settings(self.env, training.settings)
+        return changed_ppo_settings(PPOSettings(), training.settings)
+
     @property
     def contenders(self) -> list[Contender]:
         """The strategies with their settings."""
-        return [Contender.parse(text) for text in self.strategies]
+        return [Contender.parse(text) for text in self.strategies or self._default_strategies()]
 
     @property
-    def ppo(self) -> PPOSettings:
-        """The paper's settings of PPO, with the user's in their place."""
-        return paper_ppo_settings(self.env, self.training.ppo)
+    def preset(self) -> Preset:
+        """How the environment is trained and evaluated by default."""
+        if self.source is None:
+            return preset(self.env)
+        return own_preset(self.training.steps or OWN_STEPS, self.update_steps)
+
+    @property
+    def update_steps(self) -> int:
+        """Training steps of one update, over all environments."""
+        student = self.student
+        if isinstance(student, PPOSettings):
+            return student.n_steps
+        return student.update_steps * self.training.n_envs
 
     def check(self) -> None:
         """Raise ValueError on everything that can be found wrong before any file is read."""
@@ -168,122 +248,69 @@ class ComparisonRequest:
         self.execution.check()
         require_integer("seeds", self.seeds, at_least=1)
         self.evaluation.check()
-        make_host_env(self.env)  # raises if it is unknown or a package is missing
+        if self.source is None:
+            make_host_env(self.env)  # raises if a package is missing
+        else:
+            self.source.require_portable()
         self._check_engine()
         self._check_strategies()
-        self._check_ppo()
+        self._check_student()
 
     def _check_engine(self) -> None:
-        if has_host_form(self.env):
-            thread_count(None)  # raises if PROCURL_THREADS is not a number
-        elif self.training.engine == "host":
+        own, engine = self.source is not None, self.engine
+        for option in ("algo", "policy"):
+            if engine != "sb3" and getattr(self.training, option) is not None:
+                value = getattr(self.training, option)
+                raise ValueError(f"{option} needs the engine sb3, got {value!r} with {engine!r}")
+        if own and engine == "jax":
             raise ValueError(
-                f"engine host is for {', '.join(host_environments())}, got environment "
-                f"{self.env!r}: use the engine jax"
+                f"engine jax compiles {', '.join(environment_names())}, got environment "
+                f"{self.name!r}: use the engine host for our PPO, or sb3"
+            )
+        if not own and has_host_form(self.env):
+            thread_count(None)  # raises if PROCURL_THREADS is not a number
+        elif not own and engine == "host":
+            raise ValueError(
+                f"engine host is for {', '.join(host_environments())} and environments that are "
+                f"not ours, got environment {self.env!r}: use the engine jax"
             )
 
     def _check_strategies(self) -> None:
-        for contender in self.contenders:
+        contenders = self.contenders
+        for contender in contenders:
             if "," in contender.strategy and contender.strategy not in strategy_names():
                 raise ValueError(
                     f"strategy {contender.strategy!r} is not known: separate names by spaces"
                 )
-            paper_strategy(self.env, contender.strategy, **contender.settings()).check()
+            contender_strategy(self.name, contender).check()
+        for contender in contenders:
+            if contenders.count(contender) > 1:
+                raise ValueError(
+                    f"strategies must differ, got {contender.label!r} more than once: --seeds sets "
+                    "the number of runs"
+                )
 
-    def _check_ppo(self) -> None:
-        ppo, n_envs, eval_every = self.ppo, self.training.n_envs, self.evaluation.eval_every
-        ppo.check()
-        if ppo.n_steps % n_envs:
+    def _check_student(self) -> None:
+        student, eval_every = self.student, self.evaluation.eval_every
+        if isinstance(student, PPOSettings):
+            student.check()
+            if student.n_steps % self.training.n_envs:
+                raise ValueError(
+                    f"n_envs must divide the {student.n_steps} steps of an update, got "
+                    f"{self.training.n_envs}"
+                )
+        if eval_every is not None and eval_every < self.update_steps:
             raise ValueError(
-                f"n_envs must divide the {ppo.n_steps} steps of an update, got {n_envs}"
-            )
-        if eval_every is not None and eval_every < ppo.n_steps:
-            raise ValueError(
-                f"eval_every must be at least the {ppo.n_steps} steps of an update, got "
+                f"eval_every must be at least the {self.update_steps} steps of an update, got "
                 f"{eval_every}: runs are evaluated between updates"
             )
+
+    def _default_strategies(self) -> tuple[str, str]:
+        student = self.student
+        off_policy = isinstance(student, AlgorithmSettings) and not is_on_policy(student.algo)
+        return ("procurl-out" if off_policy else "procurl-val", "iid")
 
 
 def _require_positive(name: str, value: int | None) -> None:
     if value is not None:
         require_integer(name, value, at_least=1)
-
-
-def read_pools(request: ComparisonRequest) -> tuple[TaskPool, TaskPool | None]:
-    """The training and the test pool; raises if the environment cannot play one of their tasks."""
-    env = make_host_env(request.env)
-    file, test_file = request.training.pool, request.evaluation.test_pool
-    pool = make_pool(request.env) if file is None else env.read_pool(file)
-    test_pool = None if test_file is None else env.read_pool(test_file)
-    for each in (pool, test_pool):
-        if each is not None:
-            env.contexts_of(each)
-    return pool, test_pool
-
-
-def make_experiment(
-    request: ComparisonRequest, device: str, test_pool: TaskPool | None
-) -> Experiment:
-    """What all runs of the request have in common.
-
-    Args:
-        request: what the user asks.
-        device: `cpu` or `gpu`, which decides the engine and the width of batches.
-        test_pool: as read from its file.
-    """
-    paper, training, evaluation = preset(request.env), request.training, request.evaluation
-    every, episodes = evaluation.eval_every, evaluation.eval_episodes
-    return Experiment(
-        env=request.env,
-        engine=resolve_engine(training.engine, request.env, device),
-        steps=paper.steps if training.steps is None else training.steps,
-        n_envs=training.n_envs,
-        width=width_of(request, device),
-        pool=_absolute(training.pool),
-        test_pool=_absolute(evaluation.test_pool),
-        test_hash=None if test_pool is None else test_pool.fingerprint,
-        device=device,
-        student=describe(request.ppo),
-        # The paper's own numbers, written out, are the same experiment as the default.
-        eval_every=None if every == paper.eval_every else every,
-        eval_episodes=None if episodes == paper.eval_episodes else episodes,
-    )
-
-
-def _absolute(file: str | None) -> str | None:
-    return None if file is None else os.path.abspath(file)
-
-
-def width_of(request: ComparisonRequest, device: str) -> int:
-    """The number of seeds to train side by side in a new directory.
-
-    It depends on the request and the kind of device only, never on the number of cores, because a
-    run's numbers depend on it. By default seeds fill as few batches as `CPU_WIDTH` or `GPU_WIDTH`
-    allows; on a CPU all batches have about the same width.
-    """
-    width = request.training.width
-    engine = resolve_engine(request.training.engine, request.env, device)
-    if engine in ("host", "sb3"):
-        if width not in (None, 1):
-            raise ValueError(
-                f"width must be 1 for the engine {engine}, which trains one run at a time in each "
-                f"process, got {width}"
-            )
-        return 1
-    if width is not None:
-        return width
-    if device == "gpu":
-        return min(request.seeds, GPU_WIDTH)
-    batches = math.ceil(request.seeds / CPU_WIDTH)
-    return math.ceil(request.seeds / batches)
-
-
-def cost_of(env: str, contender: Contender, pool: TaskPool) -> float:
-    """About how many environment steps a contender takes for each step of training."""
-    strategy = paper_strategy(env, contender.strategy, **contender.settings())
-    plan = strategy.rollout_plan()
-    if plan is None:
-        return 1.0
-    episodes = len(pool) * plan.episodes / (strategy.refresh_every or 1)
-    cost = 1.0 + episodes * make_host_env(env).horizon
-    return float(min(cost, flat_settings(strategy).get("budget") or cost))

@@ -11,7 +11,12 @@ from procurl.strategies.registry import make_strategy, strategy_name, strategy_n
 from procurl.strategies.strategy import Strategy
 
 NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
-HASHES = {"pool_hash": "training pool", "test_hash": "test pool"}
+HASHES = {
+    "pool_hash": "training pool",
+    "test_hash": "test pool",
+    "env_version": "environment's code",
+}
+DEFAULTS = ("eval_every", "eval_episodes")  # None for the preset's
 NAMED = {"none": None, "true": True, "false": False}  # values of settings that are words
 HASH_DIGITS = 8  # enough to tell two pools apart
 
@@ -72,6 +77,7 @@ class Experiment:
         student: the settings of the learning algorithm as JSON values.
         eval_every: training steps between evaluations; None for the paper's.
         eval_episodes: episodes per task and evaluation; None for the paper's.
+        env_version: identifies the code of an environment that is not ours; None if nothing does.
     """
 
     env: str
@@ -87,6 +93,7 @@ class Experiment:
     student: dict[str, Any] | None = None
     eval_every: int | None = None
     eval_episodes: int | None = None
+    env_version: str | None = None
 
     @property
     def one_by_one(self) -> bool:
@@ -121,7 +128,10 @@ def _difference(name: str, there: Any, expected: Any) -> str:
     if isinstance(there, dict) and isinstance(expected, dict):
         names = [key for key in there | expected if there.get(key) != expected.get(key)]
         there, expected = ({key: of[key] for key in names if key in of} for of in (there, expected))
-    return f"{name} is {there!r}, not {expected!r}"
+    shown = [
+        "the default" if name in DEFAULTS and v is None else repr(v) for v in (there, expected)
+    ]
+    return f"{name} is {shown[0]}, not {shown[1]}"
 
 
 class RunPlan(NamedTuple):

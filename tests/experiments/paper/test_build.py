@@ -279,7 +279,7 @@ class TestTraining:
         assert (training.steps, given.seeds, training.n_envs) == (2_000_000, 3, 4)
         assert (training.engine, given.execution.workers) == ("jax", 2)
         assert given.evaluation.eval_every == 50_000
-        assert training.ppo == ("ent_coef=0.002",)
+        assert training.settings == ("ent_coef=0.002",)
         assert training.pool == str(tmp_path / "pools" / "pointmass-s-hard.csv")
         assert (tmp_path / "pools" / "pointmass-s-hard.csv").exists()
 

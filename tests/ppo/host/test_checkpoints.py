@@ -3,11 +3,21 @@
 import json
 
 import pytest
+from gymnasium.wrappers import TimeLimit
 
-from procurl import make_strategy
+from procurl import TaskEnv, make_strategy
 from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
-from tests.ppo.host.host_runs import after, host_run, native, task_env, vector_of
+from tests.ppo.host.host_runs import (
+    NUMBERS,
+    POOL,
+    Counter,
+    after,
+    host_run,
+    native,
+    task_env,
+    vector_of,
+)
 from tests.ppo.toy import PushCorridor, same
 
 SLIPPERY = PushCorridor(slip=1.0)
@@ -45,7 +55,36 @@ def test_a_checkpoint_is_not_changed_by_training_on():
     assert same(arrays, kept)
 
 
-def test_an_environment_without_state_dict_is_named():
-    run = host_run(vector_of(task_env))
-    with pytest.raises(TypeError, match="SyncVectorEnv does not: save only the weights"):
-        host_checkpoint(run)
+def test_environments_with_state_resume_in_the_middle_of_their_episodes():
+    def run():
+        return host_run(vector_of(lambda: task_env(SLIPPERY)))
+
+    whole = after(4, run())
+    resumed = run()
+    restore_host(resumed, *host_checkpoint(after(2, run())))
+    assert same(everything(after(2, resumed)), everything(whole))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_environments_without_state_start_new_episodes_always_the_same(wrapped):
+    """A wrapper around `TaskEnv` may have a state of its own, so it counts as one without."""
+
+    def run():
+        make = (lambda: TimeLimit(task_env(SLIPPERY), 9)) if wrapped else long_counter
+        return host_run(vector_of(make), pool=POOL if wrapped else NUMBERS)
+
+    trained = after(2, run())
+    meta, arrays = host_checkpoint(trained)
+    assert meta["env"] is None
+    first, second = run(), run()
+    for resumed in (first, second):
+        restore_host(resumed, json.loads(json.dumps(meta)), arrays)
+        assert same(resumed.state, trained.state)
+        assert resumed.train_steps == trained.train_steps
+        assert (resumed.lanes.gained == 0.0).all()
+        after(2, resumed)
+    assert same(everything(first), everything(second))
+
+
+def long_counter():
+    return TaskEnv(Counter(end=7, noise=1.0), NUMBERS)

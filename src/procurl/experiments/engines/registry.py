@@ -1,6 +1,8 @@
 """The engines by name, and the one that an environment is trained with."""
 
+from importlib.util import find_spec
 from pkgutil import resolve_name
+from typing import Any
 
 from procurl.envs.registry import ENVIRONMENTS
 from procurl.experiments.batches import Job, RunBatch
@@ -29,6 +31,21 @@ def resolve_engine(engine: str, env: str, device: str) -> str:
     if engine == "jax" and device == "cpu" and has_host_form(env):
         return "host"
     return engine
+
+
+def default_engine(observation_space: Any, action_space: Any) -> str:
+    """The engine for an environment that is not ours.
+
+    `host` if JAX is installed and our PPO fits: a vector of numbers to see, and one choice or a
+    vector of numbers to do. Otherwise `sb3`, whose policies also see images and dicts.
+    """
+    from gymnasium import spaces
+
+    numbers = isinstance(observation_space, spaces.Box) and len(observation_space.shape) == 1
+    discrete = isinstance(action_space, spaces.Discrete) and action_space.start == 0
+    vector = isinstance(action_space, spaces.Box) and action_space.dtype.kind == "f"
+    installed = all(map(find_spec, ("jax", "flax", "optax")))
+    return "host" if numbers and (discrete or vector) and installed else "sb3"
 
 
 def make_trainer(job: Job, batch: RunBatch) -> Trainer:

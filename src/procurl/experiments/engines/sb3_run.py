@@ -1,24 +1,30 @@
-"""One run of Stable-Baselines3's PPO in one of our environments, an update at a time."""
+"""One run of a Stable-Baselines3 algorithm, an update at a time."""
 
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
-from procurl.envs import make_host_env
-from procurl.envs.adapters.gym_env import GymEnv
-from procurl.envs.adapters.task_env import TaskEnv
 from procurl.experiments.batches import Job
-from procurl.experiments.engines.models import ModelWeights, RunModels
-from procurl.experiments.engines.sb3_ppo import network_weights, paper_ppo
+from procurl.experiments.engines.sb3_state import (
+    model_state,
+    restore_model,
+    set_weights,
+    weights_of,
+)
+from procurl.experiments.engines.sb3_students import KeptWeights, sb3_student
 from procurl.experiments.engines.setup import RunSetup
+from procurl.experiments.engines.task_envs import reset_samples, task_env_maker
 from procurl.internals.arrays import NamedArrays
 from procurl.records.evaluation import Evaluation
 from procurl.records.packing import pack_evaluations, unpack_evaluations
 from procurl.sb3.callback import CurriculumCallback
+from procurl.sb3.envs.eval_env import match_wrappers
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate
 from procurl.sb3.recorder import evaluation_of
@@ -28,7 +34,25 @@ from procurl.sb3.seeds import seed_of
 from procurl.tasks.pool import TaskPool
 
 EVAL_WIDTH = 32  # environments at a time in evaluations and rollouts
-START_SAMPLES = 16  # initial observations per task whose values are averaged, if resets are random
+OWN_EVAL_WIDTH = 16  # of environments that are not ours and may be large
+
+
+class WholeRun(BaseCallback):
+    """Lets schedules follow the whole run, although `learn` is called for a part at a time.
+
+    Args:
+        steps: of the whole run.
+    """
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self._steps = steps
+
+    def _on_training_start(self) -> None:
+        self.model._total_timesteps = self._steps
+
+    def _on_step(self) -> bool:
+        return True
 
 
 class SB3Run:
@@ -43,9 +67,8 @@ class SB3Run:
     """
 
     def __init__(self, job: Job, setup: RunSetup, seed: int) -> None:
-        env, pool = job.experiment.env, job.pool
         self.strategy = setup.strategy
-        self.ppo = setup.ppo
+        self.settings = setup.student
         self.seed = seed
         self.eval_every = setup.evaluation.every
         self.evaluations: list[Evaluation] = []
@@ -54,18 +77,20 @@ class SB3Run:
         self.best = -np.inf
         self._evaluation = setup.evaluation
         self._steps = 0  # of training; a stopped run keeps counting
-        self._workers = _for_evaluations(env, pool)
-        self._test = None if job.test_pool is None else _for_evaluations(env, job.test_pool)
-        dynamics = make_host_env(env)
-        self.model = paper_ppo(_envs(env, pool, job.experiment.n_envs), setup.ppo, seed)
+        self._student = sb3_student(job.experiment.env, setup.student)
+        self._chunk = self._student.chunk(job.experiment.n_envs)
+        self.model = self._student.make(_envs(job, job.pool, job.experiment.n_envs), seed)
         self.model.set_logger(Logger(None, []))
+        self._workers = self._for_evaluations(job, job.pool)
+        self._test = None if job.test_pool is None else self._for_evaluations(job, job.test_pool)
         self.callback = CurriculumCallback(
             setup.strategy,
             seed=seed,
             eval_env=self._workers.env,
-            reset_samples=START_SAMPLES if np.prod(dynamics.start_noise_shape) else 1,
+            reset_samples=reset_samples(job),
         )
         self.callback.picks = []
+        self._callbacks = [WholeRun(job.experiment.steps), self.callback]
         self.best_weights = self.weights()
         self._random = random_state()
 
@@ -76,12 +101,12 @@ class SB3Run:
 
     def weights(self) -> NamedArrays:
         """Copies of the policy's weights, by name."""
-        return {name: part.numpy().copy() for name, part in self.model.policy.state_dict().items()}
+        return weights_of(self.model)
 
     def advance(self) -> None:
         """Train for one update, and evaluate if due."""
         before = self._steps
-        self._steps += self.ppo.n_steps
+        self._steps += self._chunk
         if self.stopped_at is None:
             start = time.perf_counter()
             self._learn()
@@ -94,7 +119,9 @@ class SB3Run:
         kept = self.weights()
         restore_random_state(self._random)
         try:
-            self.model.learn(self.ppo.n_steps, self.callback, reset_num_timesteps=False)
+            # Algorithms that train between episodes may be ahead.
+            missing = max(0, self._steps - self.model.num_timesteps)
+            self.model.learn(missing, self._callbacks, reset_num_timesteps=False)
             self.callback.refresh()  # now, so that evaluations see it
         except ValueError:  # PyTorch raises it if the parameters of a distribution are not finite
             if _all_finite(self.weights()):
@@ -102,7 +129,7 @@ class SB3Run:
         self._random = random_state()
         if not _all_finite(self.weights()):
             self.stopped_at = self._steps
-            self._set_weights(kept)
+            set_weights(self.model, kept)
 
     def evaluate(self, step: int) -> Evaluation:
         """Play the evaluation's episodes, and keep the best weights so far."""
@@ -132,22 +159,22 @@ class SB3Run:
         restore_random_state(self._random)
         saved = state_of(self.callback.teacher)
         scalars, columns = pack_evaluations([self.evaluations])
+        model, parts = model_state(self.model)
         meta = {
             "steps": self._steps,
-            "updates": self.model._n_updates,
             "seconds": self.seconds,
             "stopped_at": self.stopped_at,
             "best": self.best if np.isfinite(self.best) else None,
             "teacher": saved.meta,
             "evaluations": scalars,
+            "model": model,
         }
         picks = np.concatenate([*(self.callback.picks or []), np.zeros(0, dtype=np.int64)])
         groups = {
             "teacher": saved.arrays,
             "evaluations": columns,
-            "weights": self.weights(),
+            "model": parts,
             "best": self.best_weights,
-            "adam": _optimizer_state(self.model.policy.optimizer),
             "": {"picks": picks},
         }
         named = {f"{g}/{name}": part for g, own in groups.items() for name, part in own.items()}
@@ -160,59 +187,28 @@ class SB3Run:
         self.best = -np.inf if meta["best"] is None else meta["best"]
         [self.evaluations] = unpack_evaluations(meta["evaluations"], within("evaluations/", arrays))
         self.best_weights = within("best/", arrays)
-        self._set_weights(within("weights/", arrays))
-        _restore_optimizer(self.model.policy.optimizer, within("adam/", arrays))
+        restore_model(self.model, meta["model"], within("model/", arrays))
         self.model.num_timesteps = meta["teacher"]["step"]
-        self.model._n_updates = meta["updates"]
         self.callback.picks = [arrays["/picks"]]
         self.callback.resume_from(SavedRun(meta["teacher"], within("teacher/", arrays), None))
-        self.model.learn(0, self.callback, reset_num_timesteps=False)  # only restores
+        self.model.learn(0, self._callbacks, reset_num_timesteps=False)  # only restores
         self._random = random_state()
 
-    def models(self) -> RunModels:
-        """The last weights and the best ones so far."""
+    def save_models(self, path: Path, facts: Mapping[str, Any]) -> None:
+        """Write the last weights to `path` and the best ones to `path` with `-best` appended."""
+        last = KeptWeights(self.weights(), self.evaluations[-1].performance)
+        best = KeptWeights(self.best_weights, self.best)
+        self._student.save(self.model, path, last, best, facts)
 
-        def params(weights: NamedArrays) -> Any:
-            return network_weights({name: torch.from_numpy(w) for name, w in weights.items()})
-
-        return RunModels(
-            ModelWeights(params(self.weights()), self.evaluations[-1].performance),
-            ModelWeights(params(self.best_weights), self.best),
-        )
-
-    def _set_weights(self, weights: NamedArrays) -> None:
-        self.model.policy.load_state_dict(
-            {name: torch.from_numpy(part) for name, part in weights.items()}
-        )
+    def _for_evaluations(self, job: Job, pool: TaskPool) -> Workers:
+        width = EVAL_WIDTH if job.source is None else OWN_EVAL_WIDTH
+        env = _envs(job, pool, min(width, len(pool)))
+        return Workers(match_wrappers(env, self.model.get_env()), "eval_env")
 
 
-def _for_evaluations(name: str, pool: TaskPool) -> Workers:
-    return Workers(_envs(name, pool, min(EVAL_WIDTH, len(pool))), "eval_env")
-
-
-def _envs(name: str, pool: TaskPool, n: int) -> VecEnv:
-    """n environments that share their dynamics."""
-    dynamics = make_host_env(name)
-    return DummyVecEnv([lambda: TaskEnv(GymEnv(dynamics, pool), pool)] * n)
+def _envs(job: Job, pool: TaskPool, n: int) -> VecEnv:
+    return DummyVecEnv([task_env_maker(job, pool)] * n)
 
 
 def _all_finite(weights: NamedArrays) -> bool:
     return all(np.isfinite(part).all() for part in weights.values())
-
-
-def _optimizer_state(optimizer: torch.optim.Optimizer) -> NamedArrays:
-    """The state that Adam has for every parameter."""
-    return {
-        f"{parameter}.{name}": part.numpy().copy()
-        for parameter, own in optimizer.state_dict()["state"].items()
-        for name, part in own.items()
-    }
-
-
-def _restore_optimizer(optimizer: torch.optim.Optimizer, arrays: NamedArrays) -> None:
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for name, part in arrays.items():
-        parameter, _, field = name.partition(".")
-        state.setdefault(int(parameter), {})[field] = torch.from_numpy(part)
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's PPO as a sweep drives it: the reference for our own engines."""
+"""Stable-Baselines3 as a sweep drives it: its algorithms, and its PPO as our reference."""
 
 import torch
 
@@ -13,4 +13,4 @@ def make_sb3_trainer(job: Job, batch: RunBatch) -> SequentialTrainer:
     torch.set_num_threads(1)  # there is one process per core
     setup = setup_of(job, batch)
     runs = [SB3Run(job, setup, seed) for seed in batch.seeds]
-    return SequentialTrainer(runs, job.experiment.env, device="cpu")
+    return SequentialTrainer(runs, device="cpu")

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from procurl.envs import make_host_env
-from procurl.experiments.engines.models import RunModels, save_run_models
+from procurl.experiments.algorithms import AlgorithmSettings
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.internals.arrays import NamedArrays
 from procurl.internals.settings import describe
@@ -21,7 +20,7 @@ class SequentialRun(Protocol):
     def strategy(self) -> Strategy: ...
 
     @property
-    def ppo(self) -> PPOSettings: ...
+    def settings(self) -> PPOSettings | AlgorithmSettings: ...
 
     @property
     def seed(self) -> int: ...
@@ -53,8 +52,8 @@ class SequentialRun(Protocol):
     def restore(self, meta: dict[str, Any], arrays: NamedArrays) -> None:
         """Continue from `state` in a new run."""
 
-    def models(self) -> RunModels:
-        """The weights to save."""
+    def save_models(self, path: Path, facts: Mapping[str, Any]) -> None:
+        """Write the last weights to `path` and the best ones to `path` with `-best` appended."""
 
 
 class SequentialTrainer:
@@ -62,13 +61,11 @@ class SequentialTrainer:
 
     Args:
         runs: in the order of their seeds.
-        env: name of the environment.
         device: where the runs learn and step; part of the identity of their numbers.
     """
 
-    def __init__(self, runs: Sequence[SequentialRun], env: str, device: str) -> None:
+    def __init__(self, runs: Sequence[SequentialRun], device: str) -> None:
         self.runs = runs
-        self._env = env
         self._device = device
 
     @property
@@ -76,7 +73,7 @@ class SequentialTrainer:
         first = self.runs[0]
         return {
             "strategy": describe(first.strategy),
-            "ppo": describe(first.ppo),
+            "student": describe(first.settings),
             "seeds": [run.seed for run in self.runs],
             "eval_every": first.eval_every,
             "device": self._device,
@@ -125,6 +122,4 @@ class SequentialTrainer:
             run.restore(meta, own)
 
     def save_models(self, run: int, path: Path, facts: Mapping[str, Any]) -> None:
-        facts = {**facts, "steps": self.train_steps}
-        dynamics = make_host_env(self._env)
-        save_run_models(path, self._env, dynamics, self.runs[run].models(), facts)
+        self.runs[run].save_models(path, {**facts, "steps": self.train_steps})

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from procurl.experiments.algorithms import AlgorithmSettings
 from procurl.experiments.batches import Job, RunBatch
-from procurl.experiments.presets import paper_strategy, ppo_of, preset_of
+from procurl.experiments.presets import contender_strategy, preset_of, student_of
 from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.evaluation import evaluation_tasks, snapshot_tasks
@@ -14,8 +15,14 @@ class RunSetup(NamedTuple):
     """What all runs of a batch share; they differ by their seeds alone."""
 
     strategy: Strategy
-    ppo: PPOSettings
+    student: PPOSettings | AlgorithmSettings
     evaluation: EvaluationPlan
+
+    @property
+    def ppo(self) -> PPOSettings:
+        """The student, for engines that train our PPO or its twin of Stable-Baselines3."""
+        assert isinstance(self.student, PPOSettings)
+        return self.student
 
 
 def setup_of(job: Job, batch: RunBatch) -> RunSetup:
@@ -24,8 +31,8 @@ def setup_of(job: Job, batch: RunBatch) -> RunSetup:
     preset = preset_of(experiment)
     tasks = evaluation_tasks(len(job.pool), preset.eval_tasks)
     return RunSetup(
-        paper_strategy(experiment.env, contender.strategy, **contender.settings()),
-        ppo_of(experiment),
+        contender_strategy(experiment.env, contender),
+        student_of(experiment),
         EvaluationPlan(
             every=preset.eval_every,
             tasks=tasks,

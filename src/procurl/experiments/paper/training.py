@@ -63,7 +63,7 @@ class PaperOptions(NamedTuple):
 
     def check(self) -> None:
         """Raise ValueError on options that are invalid for every entry."""
-        require_choice("engine", self.training.engine, ("jax", "host"))
+        require_choice("engine", self.training.engine or "jax", ("jax", "host"))
         if self.seeds is not None:
             require_integer("seeds", self.seeds, at_least=1)
         self.training.check()
@@ -140,7 +140,7 @@ def _request(
             options.training,
             steps=options.training.steps or sweep.steps,
             engine=sweep_engine(sweep, options, _records_of(sweep, out)),
-            ppo=sweep.ppo,
+            settings=sweep.ppo,
         ),
         evaluation=options.evaluation,
         execution=options.execution,
@@ -164,7 +164,7 @@ def missing_contenders(
     seeds = set(range(options.seeds or sweep.paper_seeds))
     missing = [name for name in chosen if not seeds <= known.finished_seeds(name)]
     wanted = sweep_settings(sweep, options, sweep_engine(sweep, options, known))
-    if not missing and options.training.engine == "jax":
+    if not missing and options.training.engine != "host":
         del wanted["engine"]  # nothing is to be trained, so either form of our PPO will do
     if differ := setting_differences(settings_of(known), wanted):
         raise ValueError(

@@ -24,7 +24,7 @@ from procurl.records.evaluation import Evaluation
 SAVE_SECONDS = 20.0  # between checkpoints; evaluations have one as well
 REPORT_SECONDS = 0.5  # between reports of progress
 # Fields that were added to experiments later, with the value that older checkpoints imply.
-ADDED_FIELDS = {"eval_every": None, "eval_episodes": None}
+ADDED_FIELDS = {"eval_every": None, "eval_episodes": None, "env_version": None}
 
 
 class Progress(NamedTuple):

@@ -1,7 +1,10 @@
-"""Checkpoints of a host run: its own state and its environment's."""
+"""Checkpoints of a host run: its own state and, if it can be saved, its environment's."""
 
 from typing import Any
 
+from gymnasium.vector import SyncVectorEnv
+
+from procurl.envs.adapters.task_env import TaskEnv
 from procurl.internals.arrays import NamedArrays
 from procurl.ppo.checkpoints import pack_progress, unpack_progress
 from procurl.ppo.host.programs import HostLanes
@@ -9,32 +12,51 @@ from procurl.ppo.host.run import HostRun
 
 
 def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], NamedArrays]:
-    """(JSON values, arrays) from which `restore_host` resumes exactly.
+    """(JSON values, arrays) from which `restore_host` resumes.
 
-    The environment must have `state_dict` and `load_state_dict`, like `GymVectorEnv`.
+    It resumes in the middle of the episodes, bit for bit, if the environment has `state_dict` and
+    `load_state_dict`: the vector environment, as `GymVectorEnv` does, or every environment in the
+    `TaskEnv`s of a `SyncVectorEnv`. Otherwise new episodes start, the same ones whenever the
+    checkpoint is restored.
     """
-    env = _require_resumable(run).state_dict()
-    inner = {f"env.{name}": array for name, array in env.pop("state").items()}
-    lanes = {f"lanes.{name}": array for name, array in run.lanes._asdict().items()}
     meta, arrays = pack_progress(run, [run.evaluations])
-    return meta | {"env": env, "stopped_at": run.stopped_at}, arrays | inner | lanes
+    states = [part.state_dict() for part in _parts(run)]
+    if not states or any(_holder(state) is None for state in states):
+        return meta | {"env": None, "stopped_at": run.stopped_at}, arrays
+    for i, state in enumerate(states):
+        own = _holder(state).pop("state")
+        arrays |= {f"env-{i}.{name}": array for name, array in own.items()}
+    arrays |= {f"lanes.{name}": array for name, array in run.lanes._asdict().items()}
+    return meta | {"env": states, "stopped_at": run.stopped_at}, arrays
 
 
 def restore_host(run: HostRun, meta: dict[str, Any], arrays: NamedArrays) -> None:
     """Resume from a checkpoint of a run with the same settings and environment."""
-    state = {name[4:]: array for name, array in arrays.items() if name.startswith("env.")}
-    _require_resumable(run).load_state_dict(meta["env"] | {"state": state})
     [run.evaluations] = unpack_progress(run, meta, arrays)
-    run.lanes = HostLanes(*(arrays[f"lanes.{name}"] for name in HostLanes._fields))
     run.stopped_at = meta["stopped_at"]
+    if meta["env"] is None:
+        run.restart_episodes()
+        return
+    for i, (part, state) in enumerate(zip(_parts(run), meta["env"], strict=True)):
+        prefix = f"env-{i}."
+        own = {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+        _holder(state)["state"] = own
+        part.load_state_dict(state)
+    run.lanes = HostLanes(*(arrays[f"lanes.{name}"] for name in HostLanes._fields))
 
 
-def _require_resumable(run: HostRun) -> Any:
-    """The training environment; raises if its state cannot be saved."""
+def _parts(run: HostRun) -> list[Any]:
+    """The objects whose states are that of the training environment; none if it has no state."""
     inner: Any = run.env.unwrapped
-    if not hasattr(inner, "state_dict"):
-        raise TypeError(
-            "env must have state_dict and load_state_dict to resume a run exactly, but "
-            f"{type(inner).__name__} does not: save only the weights, with policy()"
-        )
-    return inner
+    if hasattr(inner, "state_dict"):
+        return [inner]
+    if inner is run.env and isinstance(inner, SyncVectorEnv):
+        envs = list(inner.envs)
+        # A wrapper around TaskEnv may have a state of its own.
+        return envs if all(isinstance(env, TaskEnv) for env in envs) else []
+    return []
+
+
+def _holder(state: dict[str, Any]) -> Any:
+    """The part of a state whose `state` holds arrays: in a `TaskEnv`, that of its environment."""
+    return state["env"] if "queue" in state and "env" in state else state

@@ -151,10 +151,23 @@ class HostRun:
             shown_by = self._eval_host or self._host
             seen = shown_by.first_observations(self.reset_samples, seed)
             self.pool_observations = jnp.asarray(seen)
-        self._host.push(self._draw_tasks(task_key, 1))
-        self.lanes = HostLanes(*self._host.reset(seed), np.zeros(self.n_envs))
+        self._begin_episodes(task_key, seed)
         kept = min(-(-self.evaluation.every // self.ppo.n_steps), MAX_LOGGED_UPDATES)
         self.picks = PickLog(1, self.ppo.n_steps, kept)
+
+    def restart_episodes(self) -> None:
+        """Start a new episode in every sub-environment, in place of those that were lost."""
+        task_key, env_key = jax.random.split(self.random_key(PURPOSE.begin))
+        self._begin_episodes(task_key, env_seed(env_key))
+
+    def _begin_episodes(self, task_key: Array, seed: int) -> None:
+        self._host.push(self._draw_tasks(task_key, 1))
+        self.lanes = HostLanes(*self._host.reset(seed), np.zeros(self.n_envs))
+
+    @property
+    def host(self) -> HostEnv:
+        """The training environment as the run uses it."""
+        return self._host
 
     @property
     def train_steps(self) -> int:

@@ -1,0 +1,62 @@
+"""The environments of a run, one of ours or any other, each with the tasks of a pool."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from procurl.envs import EnvSource, TaskEnv, make_host_env
+from procurl.envs.adapters.gym_env import GymEnv
+from procurl.experiments.batches import Job
+from procurl.tasks.pool import TaskPool
+
+START_SAMPLES = 16  # initial observations per task whose values are averaged, if resets are random
+MOST_RESETS = 2_000  # of an environment that is not ours, for these samples
+PROBED_TASKS = 3
+PROBE_SEEDS = (1, 2)
+
+MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
+
+
+def task_env_maker(job: Job, pool: TaskPool) -> MakeEnv:
+    """A function that makes an environment with the tasks of `pool`; ours share their dynamics."""
+    source = job.source
+    if source is not None:
+        return lambda: source.make_task_env(pool)
+    dynamics = make_host_env(job.experiment.env)
+    return lambda: TaskEnv(GymEnv(dynamics, pool), pool)
+
+
+def reset_samples(job: Job) -> int:
+    """The number of resets per task over which the critic's value is averaged.
+
+    1 unless resets of the same task differ.
+    """
+    if job.source is None:
+        dynamics = make_host_env(job.experiment.env)
+        return START_SAMPLES if np.prod(dynamics.start_noise_shape) else 1
+    if not resets_are_random(job.source, job.pool):
+        return 1
+    return max(1, min(START_SAMPLES, MOST_RESETS // len(job.pool)))
+
+
+def resets_are_random(source: EnvSource, pool: TaskPool) -> bool:
+    """Whether two resets of one of the first tasks, with different seeds, look different."""
+    env = source.make_task_env(pool)
+    try:
+        for task in range(min(PROBED_TASKS, len(pool))):
+            one, other = (env.reset(seed=s, options={"task": task})[0] for s in PROBE_SEEDS)
+            if not _same(one, other):
+                return True
+        return False
+    finally:
+        env.close()
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, tuple):
+        return all(map(_same, one, other))
+    return bool(np.array_equal(one, other))

@@ -1,0 +1,115 @@
+"""From a request to an experiment: its pools, its description and the batches to train."""
+
+import math
+import os
+
+from procurl.envs import make_host_env, make_pool, pool_of, read_pool
+from procurl.experiments.engines.registry import resolve_engine
+from procurl.experiments.presets import contender_strategy
+from procurl.experiments.request import ComparisonRequest
+from procurl.internals.settings import describe, flat_settings
+from procurl.records.experiment import Contender, Experiment
+from procurl.tasks.pool import TaskPool
+
+CPU_WIDTH = 8
+GPU_WIDTH = 128
+USUAL_HORIZON = 200  # steps of an episode, if the environment does not say
+
+
+def read_pools(request: ComparisonRequest) -> tuple[TaskPool, TaskPool | None]:
+    """The training and the test pool; raises if the environment cannot play one of their tasks."""
+    given, test = request.training.pool, request.evaluation.test_pool
+    test_pool = test if isinstance(test, TaskPool | None) else read_pool(test, request.env)
+    if isinstance(given, TaskPool):
+        pool = given
+    elif request.source is not None:
+        pool = pool_of(request.source, given)
+    else:
+        pool = make_pool(request.env) if given is None else read_pool(given, request.env)
+    if request.source is None:
+        env = make_host_env(request.env)
+        for each in (pool, test_pool):
+            if each is not None:
+                env.contexts_of(each)
+    return pool, test_pool
+
+
+def make_experiment(
+    request: ComparisonRequest, device: str, test_pool: TaskPool | None
+) -> Experiment:
+    """What all runs of the request have in common.
+
+    Args:
+        request: what the user asks.
+        device: `cpu` or `gpu`, which decides the engine and the width of batches.
+        test_pool: as read from its file.
+    """
+    preset, training, evaluation = request.preset, request.training, request.evaluation
+    own = request.source is not None
+    every, episodes = evaluation.eval_every, evaluation.eval_episodes
+    # A preset's own numbers, written out, are the same experiment as the default. Those for other
+    # environments follow from the number of steps, and are written out.
+    default_every = preset.eval_every if own else None
+    return Experiment(
+        env=request.name,
+        engine=resolve_engine(request.engine, request.env, device),
+        steps=training.steps or preset.steps,
+        n_envs=training.n_envs,
+        width=width_of(request, device),
+        pool=_place(training.pool),
+        test_pool=_place(evaluation.test_pool),
+        test_hash=None if test_pool is None else test_pool.fingerprint,
+        device=device,
+        student=describe(request.student),
+        eval_every=default_every if every in (None, preset.eval_every) else every,
+        eval_episodes=None if episodes == preset.eval_episodes else episodes,
+        env_version=None if request.source is None else request.source.version,
+    )
+
+
+def _place(pool: str | TaskPool | None) -> str | None:
+    """The absolute path of a pool's file, or what the user wrote in its place."""
+    if pool is None or isinstance(pool, TaskPool):
+        return None
+    return pool if pool.startswith("seeds:") else os.path.abspath(pool)
+
+
+def width_of(request: ComparisonRequest, device: str) -> int:
+    """The number of seeds to train side by side in a new directory.
+
+    It depends on the request and the kind of device only, never on the number of cores, because a
+    run's numbers depend on it. By default seeds fill as few batches as `CPU_WIDTH` or `GPU_WIDTH`
+    allows; on a CPU all batches have about the same width.
+    """
+    width = request.training.width
+    engine = resolve_engine(request.engine, request.env, device)
+    if engine in ("host", "sb3"):
+        if width not in (None, 1):
+            raise ValueError(
+                f"width must be 1 for the engine {engine}, which trains one run at a time in each "
+                f"process, got {width}"
+            )
+        return 1
+    if width is not None:
+        return width
+    if device == "gpu":
+        return min(request.seeds, GPU_WIDTH)
+    batches = math.ceil(request.seeds / CPU_WIDTH)
+    return math.ceil(request.seeds / batches)
+
+
+def cost_of(request: ComparisonRequest, contender: Contender, pool: TaskPool) -> float:
+    """About how many environment steps a contender takes for each step of training."""
+    strategy = contender_strategy(request.name, contender)
+    plan = strategy.rollout_plan()
+    if plan is None:
+        return 1.0
+    episodes = len(pool) * plan.episodes / (strategy.refresh_every or 1)
+    cost = 1.0 + episodes * _horizon(request)
+    return float(min(cost, flat_settings(strategy).get("budget") or cost))
+
+
+def _horizon(request: ComparisonRequest) -> int:
+    if request.source is None:
+        return make_host_env(request.env).horizon
+    return request.spaces.horizon or USUAL_HORIZON
