@@ -1,5 +1,6 @@
 """What every engine must do when a sweep drives it, for all registered ones."""
 
+import io
 import json
 from functools import cache
 
@@ -10,8 +11,11 @@ pytest.importorskip("jax")
 pytest.importorskip("mujoco")
 pytest.importorskip("stable_baselines3")
 
-from procurl import load_policy
-from procurl.envs import make_host_env, make_pool
+import stable_baselines3
+
+from procurl import TaskPool, load_policy
+from procurl.envs import make_host_env, make_pool, resolve_environment
+from procurl.experiments.algorithms import AlgorithmSettings
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.registry import ENGINES, make_trainer
 from procurl.experiments.running.batch import train_batch
@@ -19,6 +23,7 @@ from procurl.internals.settings import describe
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.evaluation import SCALARS, Evaluation, scalar_values
 from procurl.records.experiment import Contender, Experiment
+from tests.experiments.corridor import lengths
 
 ENVIRONMENTS = {"jax": "pointmass-s", "host": "ballcatching", "sb3": "pointmass-s"}
 TASKS = 3
@@ -26,17 +31,33 @@ STEPS, EVERY = 160, 64
 SMALL = PPOSettings(
     n_steps=32, n_epochs=1, batch_size=32, shared_layers=(8,), policy_layers=(8,), value_layers=(8,)
 )
+# An environment of a user, by engine or algorithm.
+OWN_STUDENTS = {
+    "host": SMALL,
+    "PPO": AlgorithmSettings("PPO", "MlpPolicy", {"n_steps": 8, "batch_size": 32}),
+    "A2C": AlgorithmSettings("A2C", "MlpPolicy", {"n_steps": 8}),
+    "DQN": AlgorithmSettings("DQN", "MlpPolicy", {"learning_starts": 20, "buffer_size": 100}),
+}
 BATCH = RunBatch(Contender("procurl-out"), 0, 2)
 
 
 @cache
-def job_of(engine):
-    env = ENVIRONMENTS[engine]
+def job_of(case):
+    """A job of an engine with one of our environments, or of a student with a user's."""
+    if case in ENGINES:
+        env = ENVIRONMENTS[case]
+        pools, source, student, engine = (make_pool(env, size=TASKS),), None, SMALL, case
+        pools += (make_pool(env, "test", size=2),)
+    else:
+        name = case.partition(", ")[2]
+        source = resolve_environment("tests.experiments.corridor:SavedCorridor")
+        pools = (lengths(), TaskPool([[2.0], [4.0]], names=["length"]))
+        env, student = source.name, OWN_STUDENTS[name]
+        engine = "host" if name == "host" else "sb3"
     experiment = Experiment(
-        env, engine, STEPS, n_envs=4, width=2, student=describe(SMALL), eval_every=EVERY
+        env, engine, STEPS, n_envs=4, width=2, student=describe(student), eval_every=EVERY
     )
-    test_pool = make_pool(env, "test", size=2)
-    return Job(experiment, make_pool(env, size=TASKS), test_pool, keep_models=True)
+    return Job(experiment, *pools, keep_models=True, source=source)
 
 
 @cache
@@ -45,7 +66,7 @@ def progress_of(engine):
     return list(train_batch(job_of(engine), BATCH, None))
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=[*ENGINES, *(f"own environment, {name}" for name in OWN_STUDENTS)])
 def engine(request):
     return request.param
 
@@ -97,10 +118,25 @@ def test_a_checkpoint_continues_bit_for_bit(engine):
     for one, other in zip(evaluations_of(whole), evaluations_of(rest), strict=True):
         assert len(one) == len(other) == 3  # those before the checkpoint are reported again
         assert all(map(equal, one, other))
-    weights = [name for name in whole[-1].models if name.endswith(".safetensors")]
+    ours, theirs = whole[-1].models, rest[-1].models
+    weights = [name for name in ours if name.endswith((".safetensors", ".zip"))]
     assert len(weights) == 4  # the last and the best of two runs
     for name in weights:
-        assert whole[-1].models[name] == rest[-1].models[name]
+        if name.endswith(".zip"):
+            assert same_weights(*(sb3_model(engine, models[name]) for models in (ours, theirs)))
+        else:
+            assert ours[name] == theirs[name]
+
+
+def sb3_model(case, content):
+    """A model of Stable-Baselines3 from the bytes of its file."""
+    algorithm = getattr(stable_baselines3, case.partition(", ")[2])
+    return algorithm.load(io.BytesIO(content), device="cpu")
+
+
+def same_weights(one, other):
+    ours, theirs = (model.policy.state_dict() for model in (one, other))
+    return all(bool((ours[name] == theirs[name]).all()) for name in ours | theirs)
 
 
 def test_a_finished_run_says_that_nothing_stopped_it_and_its_models_act(engine, tmp_path):
@@ -108,9 +144,17 @@ def test_a_finished_run_says_that_nothing_stopped_it_and_its_models_act(engine, 
     assert last.finished == (None, None)
     for name, content in last.models.items():
         (tmp_path / name).write_bytes(content)
+    if job_of(engine).experiment.engine == "sb3" and engine not in ENGINES:
+        content = last.models["seed-00001-best.zip"]
+        action, _ = sb3_model(engine, content).predict(np.zeros(2, dtype=np.float32))
+        assert action in (0, 1)
+        return
+    policy = load_policy(tmp_path / "seed-00001-best")
+    if engine not in ENGINES:
+        assert policy.act(np.zeros(2, dtype=np.float32)) in (0, 1)
+        return
     env = make_host_env(ENVIRONMENTS[engine])
-    action = load_policy(tmp_path / "seed-00001-best").act(np.zeros_like(env.observation_low))
-    assert action.shape == env.action_low.shape
+    assert policy.act(np.zeros_like(env.observation_low)).shape == env.action_low.shape
 
 
 def test_the_identity_is_json_and_tells_batches_apart(engine):

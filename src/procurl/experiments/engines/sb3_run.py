@@ -78,7 +78,7 @@ class SB3Run:
         self._evaluation = setup.evaluation
         self._steps = 0  # of training; a stopped run keeps counting
         self._student = sb3_student(job.experiment.env, setup.student)
-        self._chunk = self._student.chunk(job.experiment.n_envs)
+        self._total = job.experiment.steps
         self.model = self._student.make(_envs(job, job.pool, job.experiment.n_envs), seed)
         self.model.set_logger(Logger(None, []))
         self._workers = self._for_evaluations(job, job.pool)
@@ -90,7 +90,7 @@ class SB3Run:
             reset_samples=reset_samples(job),
         )
         self.callback.picks = []
-        self._callbacks = [WholeRun(job.experiment.steps), self.callback]
+        self._callbacks = [WholeRun(self._total), self.callback]
         self.best_weights = self.weights()
         self._random = random_state()
 
@@ -106,7 +106,8 @@ class SB3Run:
     def advance(self) -> None:
         """Train for one update, and evaluate if due."""
         before = self._steps
-        self._steps += self._chunk
+        at_most = min(self.eval_every, max(1, self._total - before))
+        self._steps += self._student.chunk(self.model.n_envs, at_most)
         if self.stopped_at is None:
             start = time.perf_counter()
             self._learn()

@@ -31,8 +31,8 @@ class SB3Student(Protocol):
     def make(self, env: VecEnv, seed: int) -> Any:
         """The model at its first step."""
 
-    def chunk(self, n_envs: int) -> int:
-        """Training steps to take at a time: one update, or several short ones."""
+    def chunk(self, n_envs: int, at_most: int) -> int:
+        """Training steps to take now: one update, or short ones up to about `at_most` steps."""
 
     def save(
         self, model: Any, path: Path, last: KeptWeights, best: KeptWeights, facts: Mapping[str, Any]
@@ -50,7 +50,7 @@ class PaperStudent:
     def make(self, env: VecEnv, seed: int) -> Any:
         return paper_ppo(env, self._settings, seed)
 
-    def chunk(self, n_envs: int) -> int:
+    def chunk(self, n_envs: int, at_most: int) -> int:
         return self._settings.n_steps
 
     def save(
@@ -73,9 +73,9 @@ class AlgorithmStudent:
     def make(self, env: VecEnv, seed: int) -> Any:
         return make_model(self._settings, env, seed)
 
-    def chunk(self, n_envs: int) -> int:
+    def chunk(self, n_envs: int, at_most: int) -> int:
         update = self._settings.update_steps * n_envs
-        return -(-CHUNK // update) * update
+        return -(-min(CHUNK, at_most) // update) * update
 
     def save(
         self, model: Any, path: Path, last: KeptWeights, best: KeptWeights, facts: Mapping[str, Any]
