@@ -258,7 +258,7 @@ def test_state_dict_is_plain_data_and_a_copy():
     [
         (lambda: curriculum_over(3, beta=5.0), "strategy.beta = 20.0, this one has 5.0"),
         (lambda: curriculum_over(3, "easy"), "strategy.type = 'ProCuRL', this one has 'Easy'"),
-        (lambda: curriculum_over(3, v_max=2.0), "strategy.success.v_max = 1.0"),
+        (lambda: curriculum_over(3, v_max=2.0), "strategy.success.v_min = 'auto'"),
         (lambda: curriculum_over(4), "pool.tasks = 3, this one has 4"),
         (
             lambda: Curriculum(make_strategy("procurl-val"), TaskPool(["a", "b", "c"])),

@@ -10,7 +10,7 @@ NumPy.
 from typing import TYPE_CHECKING
 
 from procurl.curriculum import Curriculum, Metrics
-from procurl.evidence import Evidence
+from procurl.evidence import Evidence, Scale
 from procurl.internals.arrays import Array, namespace
 from procurl.internals.lazy import lazy_names
 from procurl.strategies import (
@@ -96,6 +96,7 @@ __all__ = [
     "SPaCE",
     "SPaCEAlt",
     "Sampler",
+    "Scale",
     "Schedule",
     "Scheduled",
     "Softmax",

@@ -13,7 +13,7 @@ from procurl.evidence.checks import LIMIT, check_evidence
 from procurl.internals.archive import content_errors, read_archive, write_archive
 from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer, require_number
-from procurl.internals.settings import describe
+from procurl.internals.settings import AUTO, describe
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.success import Success
@@ -183,13 +183,18 @@ class Curriculum:
         return self
 
     def _check_bounds(self, evidence: Evidence) -> None:
-        """Warn once if most of the pool lies far outside the range from `v_min` to `v_max`."""
+        """Warn once if most of the pool lies far outside the range that counts as success."""
         success: Any = getattr(self.strategy, "success", None)
         if not self._bounds_fit or not isinstance(success, Success):
             return
-        low, high = getattr(success, "v_min", None), getattr(success, "v_max", None)
         by_rollouts = "rollout_success" in success.needs
         measured = evidence.rollout_success if by_rollouts else evidence.values
+        low, high = success.v_min, success.v_max
+        if low == AUTO:
+            # Without a scale, rewards are taken to be 0 and 1.
+            low, high = (0.0, 1.0) if evidence.scale is None else (None, None)
+        elif "wins" in success.needs:  # these bounds are those of returns, not of the critic
+            return
         if low is None or high is None or measured is None:
             return
         middle, span = float(np.median(measured)), high - low
@@ -197,8 +202,10 @@ class Curriculum:
         if not self._bounds_fit:
             log.warning(
                 "%s of the pool are around %.3g, far from v_min=%g to v_max=%g: tasks look alike "
-                "and are drawn evenly. Pass make_strategy the returns that count as failure and as "
-                "success as v_min and v_max, or None for both to take the range over the pool.",
+                "and are drawn evenly. Pass evidence.scale with the wins and losses of the "
+                "episodes, as procurl's environments and engines do, or pass make_strategy the "
+                "returns that count as failure and as success as v_min and v_max (discounted for "
+                "procurl-val).",
                 "returns" if by_rollouts else "the critic's values",
                 middle,
                 low,

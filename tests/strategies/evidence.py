@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from procurl import Evidence
+from procurl import Evidence, Scale
 
 
 def full_evidence(n: int, seed: int, step: int = 1024, **replaced: Any) -> Evidence:
@@ -26,4 +26,5 @@ def full_evidence(n: int, seed: int, step: int = 1024, **replaced: Any) -> Evide
         played=played,
         rollout_top=distinct(),
         noise=rng.uniform(-1.0, 1.0, n),
+        scale=Scale(np.float64(0.0), np.float64(1.0), np.bool_(True)),
     )._replace(**replaced)

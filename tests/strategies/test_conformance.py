@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl import Curriculum, Evidence, Strategy
+from procurl import Curriculum, Evidence, Scale, Strategy
 from procurl.internals.pytrees import register_settings
 from procurl.internals.settings import describe
 from tests.strategies.cases import CASES, N, pool_of, scaled
@@ -230,7 +230,8 @@ def test_relabeling_tasks_relabels_probabilities(name):
     state, other = strategy.init(N), shuffled.init(N)
     for i in range(3):
         evidence = full_evidence(N, seed=i, step=1024 * (i + 1), played=np.ones(N))
-        moved = Evidence(evidence.step, *(np.asarray(field)[order] for field in evidence[1:]))
+        fields = (np.asarray(field)[order] for field in evidence[1:-1])
+        moved = Evidence(evidence.step, *fields, scale=evidence.scale)
         state, other = strategy.update(state, evidence), shuffled.update(other, moved)
     np.testing.assert_allclose(
         shuffled.probabilities(other), strategy.probabilities(state)[order], rtol=1e-9
@@ -312,17 +313,19 @@ def test_due_is_a_rule_for_single_runs_and_for_batches(name):
 def test_outcomes_are_shares_of_wins_and_losses(name):
     strategy = strategy_of(name)
     register_settings(strategy)
-    returns, values = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 60.0]), np.linspace(0.0, 1.0, N)
-    for given in (values, None):
-        wins, losses = strategy.outcomes(returns, given)
+    returns = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 60.0])
+    assert strategy.outcome_measure in ("auto", "return", "success")
+    for low, high in ((0.0, 1.0), (-2.0, 50.0)):
+        scale = Scale(np.float64(low), np.float64(high), np.bool_(False))
+        wins, losses = strategy.outcomes(returns, scale)
         assert wins.shape == losses.shape == returns.shape
         assert ((wins >= 0) & (wins <= 1)).all()
         np.testing.assert_allclose(wins + losses, 1.0)
         assert (np.diff(wins) >= 0).all()
         assert (wins[0], wins[-1]) == (0.0, 1.0)
-        compiled = jax.jit(type(strategy).outcomes)(to_jax(strategy), *to_jax((returns, given)))
+        compiled = jax.jit(type(strategy).outcomes)(to_jax(strategy), *to_jax((returns, scale)))
         np.testing.assert_allclose(compiled, (wins, losses), atol=1e-6)
-    assert [part.shape for part in strategy.outcomes(np.zeros(0))] == [(0,), (0,)]
+    assert [part.shape for part in strategy.outcomes(np.zeros(0), scale)] == [(0,), (0,)]
 
 
 @every_strategy
@@ -346,7 +349,7 @@ def test_plans_rollouts_if_it_needs_them(name):
     assert (plan is not None) == any(field.startswith("rollout_") for field in strategy.needs)
     if plan is not None:
         assert plan.episodes >= 1
-        assert plan.measure in ("return", "success")
+        assert plan.measure in ("auto", "return", "success")
         assert 0 < plan.top_fraction <= 1
         assert plan.budget is None or plan.budget > 1
 

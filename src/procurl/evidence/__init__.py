@@ -15,17 +15,31 @@ from procurl.evidence.episodes import (
     without_counts,
 )
 from procurl.evidence.evidence import Evidence
+from procurl.evidence.returns import (
+    ReturnRange,
+    Scale,
+    add_returns,
+    measured_outcomes,
+    no_returns,
+    scale_of,
+)
 from procurl.evidence.rollouts import RolloutMeans, average_rollouts
 
 __all__ = [
     "EpisodeTotals",
     "Evidence",
+    "ReturnRange",
     "RolloutMeans",
+    "Scale",
     "TrainingSteps",
     "add_counts",
+    "add_returns",
     "add_scores",
     "average_rollouts",
     "build_evidence",
+    "measured_outcomes",
     "no_episodes",
+    "no_returns",
+    "scale_of",
     "without_counts",
 ]

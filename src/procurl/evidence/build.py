@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from procurl.evidence.episodes import EpisodeTotals
 from procurl.evidence.evidence import Evidence
+from procurl.evidence.returns import scale_of
 from procurl.evidence.rollouts import RolloutMeans
 from procurl.internals.arrays import Array
 
@@ -15,6 +16,7 @@ def build_evidence(
     values: Array | None = None,
     episodes: EpisodeTotals | None = None,
     rollouts: RolloutMeans | None = None,
+    measure: str = "auto",
     noise: Array | None = None,
 ) -> Evidence:
     """Evidence with those fields that a strategy uses; the others stay None.
@@ -25,12 +27,14 @@ def build_evidence(
         values: [n] the critic's, if there is one.
         episodes: the training episodes since the last refresh, if they were counted.
         rollouts: the teacher's own episodes, if it played any.
+        measure: what episodes are judged by, as of `Strategy.outcome_measure`.
         noise: [n] uniform in [-1, 1].
     """
     fields: dict[str, Array] = {"values": values, "noise": noise}
     if episodes is not None:
         for name in ("wins", "losses", "score", "played"):
             fields[name] = getattr(episodes, name)
+        fields["scale"] = scale_of(episodes.returns, measure)
     if rollouts is not None:
         fields |= rollouts._asdict()
     return Evidence(step, **{name: field for name, field in fields.items() if name in uses})

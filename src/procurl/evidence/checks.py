@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.evidence.evidence import Evidence
+from procurl.evidence.returns import Scale
 from procurl.internals.checks import require_number
 
 COUNTS = ("wins", "losses", "played")
@@ -32,7 +33,7 @@ def check_evidence(evidence: Evidence, n: int, since: float) -> Evidence:
         raise ValueError(f"evidence.step must be at most {LIMIT:g}, got {step!r}")
     arrays: dict[str, Any] = {}
     for name, given in evidence._asdict().items():
-        if name != "step" and given is not None:
+        if name not in ("step", "scale") and given is not None:
             arrays[name] = _numbers(f"evidence.{name}", given, n)
             if name in COUNTS and arrays[name].min() < 0:
                 raise ValueError(f"evidence.{name} must not be negative: it counts episodes")
@@ -40,7 +41,21 @@ def check_evidence(evidence: Evidence, n: int, since: float) -> Evidence:
     relevant = arrays["played"] > 0 if "played" in arrays else np.ones(n, dtype=bool)
     for name, array in arrays.items():
         _check_size(name, array, relevant if name == "score" else np.ones(n, dtype=bool))
-    return Evidence(step=np.float64(step), **arrays)
+    return Evidence(step=np.float64(step), scale=_scale(evidence.scale), **arrays)
+
+
+def _scale(given: Any) -> Scale | None:
+    """`given` in double precision."""
+    if given is None:
+        return None
+    if not isinstance(given, Scale):
+        raise TypeError(f"evidence.scale must be procurl.Scale, got {given!r:.80}")
+    low, high = float(given.low), float(given.high)
+    for name, bound in (("low", low), ("high", high)):
+        require_number(f"evidence.scale.{name}", bound, at_least=-LIMIT, at_most=LIMIT)
+    if high < low:
+        raise ValueError(f"evidence.scale.high must be at least low={low!r}, got {high!r}")
+    return Scale(np.float64(low), np.float64(high), np.bool_(given.unit))
 
 
 def _step(given: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from procurl.evidence.returns import ReturnRange, no_returns
 from procurl.internals.arrays import Array, namespace, scan, segment_max, segment_sum
 
 
@@ -20,6 +21,7 @@ class EpisodeTotals(NamedTuple):
     score: Array  # [n] of the latest episode
     open_score: Array  # [b] sum over the episode that each environment is in
     open_length: Array  # [b] its steps so far
+    returns: ReturnRange  # over all episodes of the run
 
 
 class TrainingSteps(NamedTuple):
@@ -33,11 +35,11 @@ class TrainingSteps(NamedTuple):
 def no_episodes(n: int, n_envs: int, xp: Any = np) -> EpisodeTotals:
     """The totals before the first episode, for `n` tasks and `n_envs` environments."""
     zeros, open_ = xp.zeros(n), xp.zeros(n_envs)
-    return EpisodeTotals(zeros, zeros, zeros, zeros, open_, open_)
+    return EpisodeTotals(zeros, zeros, zeros, zeros, open_, open_, no_returns(xp))
 
 
 def without_counts(totals: EpisodeTotals) -> EpisodeTotals:
-    """`totals` after a refresh: counts start again, scores and open episodes stay."""
+    """`totals` after a refresh: counts start again; scores, open episodes and the range stay."""
     nothing = namespace(totals.wins).zeros_like(totals.wins)
     return totals._replace(wins=nothing, losses=nothing, played=nothing)
 

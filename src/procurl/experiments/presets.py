@@ -69,6 +69,7 @@ def _settings(
     }
 
 
+_ZERO_ONE: Settings = {"v_min": 0.0, "v_max": 1.0}
 _POOL_RANGE: Settings = {"v_min": None, "v_max": None}
 
 PRESETS: dict[str, Preset] = {
@@ -78,7 +79,7 @@ PRESETS: dict[str, Preset] = {
         None,
         _settings(
             beta=20.0,
-            bounds={},
+            bounds=_ZERO_ONE,
             refresh_every=5120,
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 0.5, "max_kl": 0.5},
@@ -104,7 +105,7 @@ PRESETS: dict[str, Preset] = {
         2_400,
         _settings(
             beta=10.0,
-            bounds={},
+            bounds=_ZERO_ONE,
             refresh_every=102_400,
             space={"eta": 0.5, "kappa": 64},
             spdl={"threshold": 0.5},
@@ -123,7 +124,7 @@ PRESETS: dict[str, Preset] = {
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 30.0},
             plr={"rho": 0.7, "beta": 0.3},
-            rollouts={"measure": "success"},
+            rollouts=_ZERO_ONE | {"measure": "success"},
         ),
     ),
     "antgoal": Preset(

@@ -54,18 +54,19 @@ def require_choice(argument: str, value: object, choices: Collection[str]) -> No
         raise ValueError(f"{argument} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def require_bounds(v_min: float | None, v_max: float | None) -> None:
-    """Raise unless v_min and v_max are both None (the pool's own range) or two ordered numbers."""
-    if v_min is None and v_max is None:
+def require_bounds(v_min: float | str | None, v_max: float | str | None) -> None:
+    """Raise unless v_min and v_max are two ordered numbers, both `auto`, or both None."""
+    if (v_min is None and v_max is None) or (v_min == "auto" and v_max == "auto"):
         return
-    if v_min is None or v_max is None:
-        raise ValueError(
-            "v_min and v_max must both be numbers, or both be None to use the pool's own range; "
-            f"got v_min={v_min!r} and v_max={v_max!r}"
-        )
-    require_number("v_min", v_min)
-    require_number("v_max", v_max)
-    if v_max <= v_min:
+    for name, bound in (("v_min", v_min), ("v_max", v_max)):
+        if bound is None or isinstance(bound, str):
+            raise ValueError(
+                "v_min and v_max must both be numbers, both be 'auto' to find them during "
+                "training, or both be None to use the pool's own range; "
+                f"got v_min={v_min!r} and v_max={v_max!r}"
+            )
+        require_number(name, bound)
+    if v_max <= v_min:  # type: ignore[operator]  # both are numbers here
         raise ValueError(
             f"v_max must be above v_min={v_min!r}, got v_max={v_max!r}: v_min is the return of a "
             "failure, v_max that of a success"

@@ -3,7 +3,7 @@
 from dataclasses import is_dataclass
 from typing import Any
 
-from procurl.internals.settings import own_fields, traced_fields
+from procurl.internals.settings import AUTO, Auto, own_fields, traced_fields
 
 _REGISTERED: set[type] = set()
 
@@ -16,6 +16,9 @@ def register_settings(owner: Any) -> None:
     """
     import jax
 
+    if Auto not in _REGISTERED:
+        jax.tree_util.register_pytree_node(Auto, lambda _: ((), None), lambda *_: AUTO)
+        _REGISTERED.add(Auto)
     kind = type(owner)
     if kind not in _REGISTERED:
         traced, compiled = traced_fields(kind)

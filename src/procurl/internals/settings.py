@@ -12,6 +12,16 @@ from procurl.internals.checks import suggest
 COMPILED_IN = {int, str, bool, NoneType}
 
 
+class Auto(str):
+    """The word `auto` in place of a number that is found during training.
+
+    A type of its own, so that JAX can tell it from a number that a program is given.
+    """
+
+
+AUTO = Auto("auto")
+
+
 def own_fields(owner: Any) -> list[Field[Any]]:
     """The fields that are settings; those derived from the pool are not compared and left out."""
     return [field for field in fields(owner) if field.compare]

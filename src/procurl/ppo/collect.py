@@ -28,7 +28,7 @@ class Rollout(NamedTuple):
     actions: Array  # [T, b, ...] before clipping to the action bounds
     rewards: Array  # [T, b]
     dones: Array  # [T, b] bool, the episode ended at this step
-    success: Array  # [T, b] bool, the episode ended in success
+    success: Array  # [T, b] whether the episode ended in success; NaN if a host does not say
     returns: Array  # [T, b] return of the episode up to and including this step
     tasks: Array  # [T, b] int32
 

@@ -19,7 +19,7 @@ class Episodes(NamedTuple):
     """The outcomes of k episodes on each of n tasks."""
 
     returns: Array  # [n, k] undiscounted
-    success: Array  # [n, k] bool
+    success: Array  # [n, k] bool, or 1, 0 and NaN from a host
     steps: Array  # []  environment steps in total, int32
 
 

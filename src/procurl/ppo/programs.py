@@ -195,11 +195,11 @@ def teach(
     def one(
         strategy: Strategy, params: Any, teaching: Teaching, summary: RolloutSummary, key: Array
     ) -> tuple[Teaching, Teaching]:
-        values = student.values(params, pool.observations)
         if teacher.counts_episodes:
-            teaching = teacher.count_episodes(strategy, teaching, summary, values)
+            teaching = teacher.count_episodes(strategy, teaching, summary)
         if not refresh:
             return teaching, teaching
+        values = student.values(params, pool.observations)
         return teaching, teacher.refresh(strategy, teaching, update.step, values, key, None)
 
     counted, after = _each_run(one, strategies, update.params, teaching, update.summary, keys)

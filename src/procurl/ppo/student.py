@@ -28,7 +28,7 @@ class RolloutSummary(NamedTuple):
     """The training steps of one update as the teacher sees them."""
 
     dones: Array  # [T, b] bool
-    success: Array  # [T, b] bool
+    success: Array  # [T, b] bool, or 1, 0 and NaN from a host
     returns: Array  # [T, b]
     tasks: Array  # [T, b] int32
     advantages: Array  # [T, b] GAE

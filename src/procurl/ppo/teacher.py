@@ -12,10 +12,13 @@ from procurl.evidence import (
     RolloutMeans,
     TrainingSteps,
     add_counts,
+    add_returns,
     add_scores,
     average_rollouts,
     build_evidence,
+    measured_outcomes,
     no_episodes,
+    scale_of,
     without_counts,
 )
 from procurl.internals.arrays import Array
@@ -45,24 +48,26 @@ class Teacher:
         n_envs: b, number of training environments.
         uses: the fields of evidence that the strategy uses.
         plan: the rollouts that it needs, if any.
+        measure: what it judges training episodes by.
     """
 
     n: int
     n_envs: int
     uses: frozenset[str]
     plan: RolloutPlan | None
+    measure: str
 
     @classmethod
     def of(cls, strategy: Strategy, n: int, n_envs: int) -> Self:
         """The teacher for `strategy`, with the same programs whatever its rollout budget."""
         plan = strategy.rollout_plan()
         plan = plan and plan._replace(budget=None)  # decides when to refresh, not how
-        return cls(n, n_envs, frozenset(strategy.uses), plan)
+        return cls(n, n_envs, frozenset(strategy.uses), plan, strategy.outcome_measure)
 
     @property
     def counts_episodes(self) -> bool:
         """Whether training episodes have to be counted."""
-        return bool(self.uses & {"wins", "losses", "played", "score"})
+        return bool(self.uses & {"wins", "losses", "played", "score", "scale"})
 
     def begin(self, strategy: Strategy) -> Teaching:
         """The state before any evidence."""
@@ -79,12 +84,15 @@ class Teacher:
         )
 
     def count_episodes(
-        self, strategy: Strategy, teaching: Teaching, summary: RolloutSummary, values: Array
+        self, strategy: Strategy, teaching: Teaching, summary: RolloutSummary
     ) -> Teaching:
         """Add the episodes of one update to the totals."""
-        outcomes = strategy.outcomes(summary.returns.reshape(-1), values)
         ended, tasks = summary.dones.reshape(-1), summary.tasks.reshape(-1)
-        totals = add_counts(teaching.episodes, tasks, outcomes, ended)
+        returns, success = summary.returns.reshape(-1), summary.success.reshape(-1)
+        totals = self._add_returns(teaching.episodes, returns, success, ended)
+        measured = measured_outcomes(totals.returns, self.measure, returns, success)
+        outcomes = strategy.outcomes(measured, scale_of(totals.returns, self.measure))
+        totals = add_counts(totals, tasks, outcomes, ended)
         scores = strategy.transition_score(summary.advantages)
         totals = add_scores(totals, TrainingSteps(summary.dones, summary.tasks, scores))
         return teaching._replace(episodes=totals)
@@ -108,33 +116,47 @@ class Teacher:
             key: for noise.
             episodes: the teacher's rollouts, if any.
         """
+        totals = teaching.episodes
+        if episodes is not None:
+            both = episodes.returns.reshape(-1), episodes.success.reshape(-1)
+            totals = self._add_returns(totals, *both, None)
         evidence = build_evidence(
             self.uses,
             step,
             values=values,
-            episodes=teaching.episodes,
-            rollouts=self._average(episodes),
+            episodes=totals,
+            rollouts=self._average(episodes, totals),
+            measure=self.measure,
             noise=jax.random.uniform(key, (self.n,), minval=-1.0, maxval=1.0),
         )
         state = strategy.update(teaching.strategy, evidence)
-        fields = [field for field in evidence[1:] if field is not None]
-        finite = [jnp.all(jnp.isfinite(field)) for field in fields]
+        finite = [jnp.all(jnp.isfinite(field)) for field in jax.tree.leaves(evidence[1:])]
         steps = 0 if episodes is None else episodes.steps
         cumulative = _cumulative(strategy.probabilities(state))
         return Teaching(
             strategy=state,
-            episodes=without_counts(teaching.episodes),
+            episodes=without_counts(totals),
             cumulative=cumulative,
             step=jnp.asarray(step, dtype=jnp.int32),
             teacher_steps=teaching.teacher_steps + steps,
             sound=teaching.sound & jnp.all(jnp.asarray([cumulative[-1] > 0.0, *finite])),
         )
 
-    def _average(self, episodes: Episodes | None) -> RolloutMeans | None:
+    def _add_returns(
+        self, totals: EpisodeTotals, returns: Array, success: Array, ended: Array | None
+    ) -> EpisodeTotals:
+        """Note the returns [m] and success [m] of episodes, if the strategy uses their scale."""
+        if "scale" not in self.uses:
+            return totals
+        return totals._replace(returns=add_returns(totals.returns, returns, success, ended))
+
+    def _average(self, episodes: Episodes | None, totals: EpisodeTotals) -> RolloutMeans | None:
         """What the teacher's rollouts say about every task, None without rollouts."""
         if episodes is None or self.plan is None:
             return None
-        measured = episodes.returns if self.plan.measure == "return" else episodes.success
+        measured = measured_outcomes(
+            totals.returns, self.plan.measure, episodes.returns, episodes.success
+        )
         return average_rollouts(measured.astype(jnp.float32), self.plan.top_fraction)
 
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
-from procurl.evidence import RolloutMeans, average_rollouts
+from procurl.evidence import ReturnRange, RolloutMeans, average_rollouts, measured_outcomes
 from procurl.sb3.critic import ValueFunction, Values, values_of
 from procurl.sb3.envs.episodes import play_tasks
 from procurl.sb3.envs.observations import (
@@ -77,22 +76,24 @@ class PoolValues:
 
 def roll_out(
     model: BaseAlgorithm, workers: Workers, plan: RolloutPlan, seed: int
-) -> tuple[RolloutMeans, EpisodeOutcomes]:
-    """(means per task, the episodes) of the stochastic policy on every task of the pool."""
-    n = len(workers.pool)
-    tasks = np.repeat(np.arange(n), plan.episodes)
+) -> EpisodeOutcomes:
+    """Episodes of the stochastic policy, `plan.episodes` on every task of the pool in turn.
+
+    Raises if the plan measures success and it is missing.
+    """
+    tasks = np.repeat(np.arange(len(workers.pool)), plan.episodes)
     episodes = play_tasks(model, workers, tasks, deterministic=False, seed=seed)
-    measured = _measurements(episodes, plan.measure).reshape(n, plan.episodes)
-    return average_rollouts(measured, plan.top_fraction), episodes
-
-
-def _measurements(episodes: EpisodeOutcomes, measure: str) -> NDArray[np.float64]:
-    """[m] the return or success of each episode; raises if one is missing."""
-    if measure == "return":
-        return episodes.returns
-    if np.isnan(episodes.success).any():
+    if plan.measure == "success" and np.isnan(episodes.success).any():
         raise ValueError(
             "eval_env: info['is_success'] is missing at the end of an episode. The strategy needs "
             "it for success rates (measure='success'): report it, or use measure='return'"
         )
-    return episodes.success
+    return episodes
+
+
+def average_outcomes(
+    episodes: EpisodeOutcomes, plan: RolloutPlan, seen: ReturnRange
+) -> RolloutMeans:
+    """What the teacher's rollouts say about every task."""
+    measured = measured_outcomes(seen, plan.measure, episodes.returns, episodes.success)
+    return average_rollouts(measured.reshape(-1, plan.episodes), plan.top_fraction)

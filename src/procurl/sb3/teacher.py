@@ -10,15 +10,19 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.curriculum import Curriculum
+from procurl.envs.adapters.task_env import EpisodeStatistics, join_episodes
 from procurl.evidence import (
     EpisodeTotals,
     TrainingSteps,
     add_counts,
+    add_returns,
     add_scores,
     build_evidence,
+    measured_outcomes,
     no_episodes,
+    scale_of,
 )
-from procurl.internals.arrays import Ids
+from procurl.internals.arrays import Floats, Ids
 from procurl.internals.checks import require_integer
 from procurl.internals.settings import describe
 from procurl.sb3.critic import ValueFunction, critic_of
@@ -33,7 +37,7 @@ from procurl.sb3.envs.normalization import reward_scale
 from procurl.sb3.envs.observations import view_of
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import with_tasks
-from procurl.sb3.pool_values import PoolValues, roll_out
+from procurl.sb3.pool_values import PoolValues, average_outcomes, roll_out
 from procurl.sb3.seeds import seed_of
 from procurl.strategies.refreshing import is_due
 from procurl.strategies.registry import strategy_name
@@ -115,12 +119,12 @@ class ModelTeacher:
         self.teacher_steps: int = before.teacher_steps if before else 0  # taken by rollouts
         self.refreshed_at: int = before.refreshed_at if before else 0  # training steps
         self.next_round = 0  # training steps at which tasks are pushed again
-        # Tasks and returns of episodes since the last refresh.
-        self.tasks: list[Ids] = before.tasks if before else []
-        self.returns: list[NDArray[np.float64]] = before.returns if before else []
+        # Episodes since the last refresh.
+        self.episodes: list[EpisodeStatistics] = before.episodes if before else []
         self.totals = no_episodes(n, self.workers.n_envs)  # counts stay 0 until a refresh
         if before is not None:
-            self.totals = self.totals._replace(score=before.totals.score)
+            kept = before.totals
+            self.totals = self.totals._replace(score=kept.score, returns=kept.returns)
 
     @property
     def on_policy(self) -> bool:
@@ -135,9 +139,8 @@ class ModelTeacher:
     def collect(self) -> list[Ids]:
         """Collect the training episodes that have ended; returns their tasks."""
         found = self.workers.collect()
-        if {"wins", "losses", "played"} & set(self.strategy.uses):
-            self.tasks += [played.tasks for played in found]
-            self.returns += [played.returns for played in found]
+        if {"wins", "losses", "played", "scale"} & set(self.strategy.uses):
+            self.episodes += found
         return [played.tasks for played in found]
 
     def push(self, step: int) -> None:
@@ -180,24 +183,36 @@ class ModelTeacher:
         means = None
         if self.plan is not None and self.eval_workers is not None:
             seed = seed_of(self.seed, step)
-            means, episodes = roll_out(self.model, self.eval_workers, self.plan, seed)
+            episodes = roll_out(self.model, self.eval_workers, self.plan, seed)
             self.teacher_steps += episodes.steps
+            self._add_returns(episodes.returns, episodes.success)
+            means = average_outcomes(episodes, self.plan, self.totals.returns)
         evidence = build_evidence(
             self.strategy.uses,
             step,
             values=values,
-            episodes=self._count_episodes(values),
+            episodes=self._count_episodes(),
             rollouts=means,
+            measure=self.strategy.outcome_measure,
         )
         self.curriculum.observe(evidence)
         self.refreshed_at = step
-        self.tasks, self.returns = [], []
+        self.episodes = []
 
-    def _count_episodes(self, values: Any) -> EpisodeTotals:
+    def _count_episodes(self) -> EpisodeTotals:
         """The totals with the training episodes since the last refresh."""
-        tasks = np.concatenate([*self.tasks, np.zeros(0, dtype=np.int64)])
-        returns = np.concatenate([*self.returns, np.zeros(0)])
-        return add_counts(self.totals, tasks, self.strategy.outcomes(returns, values))
+        tasks, returns, _, success = join_episodes(self.episodes)
+        self._add_returns(returns, success)
+        measure, seen = self.strategy.outcome_measure, self.totals.returns
+        measured = measured_outcomes(seen, measure, returns, success)
+        outcomes = self.strategy.outcomes(measured, scale_of(seen, measure))
+        return add_counts(self.totals, tasks, outcomes)
+
+    def _add_returns(self, returns: Floats, success: Floats) -> None:
+        """Note what was seen of returns, if the strategy uses their scale."""
+        if "scale" in self.strategy.uses:
+            seen = add_returns(self.totals.returns, returns, success)
+            self.totals = self.totals._replace(returns=seen)
 
     def _pool_values(self, n: int) -> PoolValues | None:
         value_fn = self.settings.value_fn or self._critic()

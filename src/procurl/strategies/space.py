@@ -13,10 +13,12 @@ from procurl.internals.checks import (
     require_interval,
     require_number,
 )
+from procurl.internals.settings import AUTO
 from procurl.strategies.samplers import Softmax
 from procurl.strategies.schedules import Scheduled
 from procurl.strategies.strategy import Strategy
 from procurl.success import keep_finite, normalize
+from procurl.success.bounds import Bound, are_found, are_given, complete_bounds
 
 
 class SPaCEState(NamedTuple):
@@ -105,17 +107,20 @@ class SPaCEAlt(Strategy):
 
     Args:
         beta: how strongly the largest rises are preferred, a constant or a schedule over steps.
-        v_min, v_max: range of the values. V/v_max is used; rewards of 0 and 1 need no setting. With
-            None for both, the difference itself is scaled to [0, 1] over the pool.
+        v_min, v_max: range of the values; V/v_max is used. With None for both, the difference
+            itself is scaled to [0, 1] over the pool. `auto` does so unless rewards are 0 and 1.
         floor: share of the mass that is always spread evenly over the pool.
         refresh_every: training steps between updates; None: after every policy update.
     """
 
     beta: Scheduled = 20.0
-    v_min: float | None = 0.0
-    v_max: float | None = 1.0
+    v_min: Bound = AUTO
+    v_max: Bound = AUTO
     floor: float = 0.0
     refresh_every: int | None = None
+
+    def __post_init__(self) -> None:
+        complete_bounds(self)
 
     @property
     def sampler(self) -> Softmax:
@@ -126,6 +131,10 @@ class SPaCEAlt(Strategy):
     def needs(self) -> tuple[str, ...]:
         return ("values",)
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (*self.needs, "scale") if are_found(self) else self.needs
+
     def init(self, n: int) -> SPaCEAltState:
         return SPaCEAltState(np.zeros(()), np.zeros(n), np.zeros(n))
 
@@ -133,7 +142,14 @@ class SPaCEAlt(Strategy):
         xp = namespace(evidence.values, state.values)
         values = keep_finite(evidence.values, state.values)
         rise = values - state.values
-        progress = normalize(rise, None, None) if self.v_max is None else rise / self.v_max
+        if are_given(self):
+            progress = rise / self.v_max
+        elif self.v_max is None:
+            progress = normalize(rise, None, None)
+        elif evidence.scale is None:  # nothing is known of rewards: taken to be 0 and 1
+            progress = rise
+        else:
+            progress = xp.where(evidence.scale.unit, rise, normalize(rise, None, None))
         return SPaCEAltState(
             step=xp.asarray(evidence.step, dtype=state.step.dtype),
             values=values,
@@ -146,6 +162,6 @@ class SPaCEAlt(Strategy):
     def check(self) -> None:
         self.sampler.check()
         require_bounds(self.v_min, self.v_max)
-        if self.v_max is not None:
+        if are_given(self):
             require_number("v_max", self.v_max, above=0.0)
         require_interval(self.refresh_every)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
-from procurl.evidence import Evidence
+from procurl.evidence import Evidence, Scale
 from procurl.internals.arrays import Array, namespace
 from procurl.success import RolloutPlan, outcomes_of
 from procurl.tasks.pool import TaskPool
@@ -57,9 +57,19 @@ class Strategy(ABC):
         """[n] the probability of success that the strategy follows, None if it uses none."""
         return None
 
-    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
-        """[m] (wins, losses) of single episodes from their returns [m]; see `Success.outcomes`."""
-        return outcomes_of(returns, 0.0, 1.0)
+    @property
+    def outcome_measure(self) -> str:
+        """What engines judge a training episode by: `return`, `success`, or `auto`."""
+        return "auto"
+
+    def outcomes(self, measured: Array, scale: Scale) -> tuple[Array, Array]:
+        """[m] (wins, losses) of single episodes from what is `measured` [m] of each.
+
+        Args:
+            measured: [m] return or success, by `outcome_measure`.
+            scale: of what was seen.
+        """
+        return outcomes_of(measured, scale.low, scale.high)
 
     def transition_score(self, advantages: Array) -> Array:
         """What each transition adds to the score of its episode, which is the mean over them.

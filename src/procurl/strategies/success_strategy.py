@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from procurl.evidence import Evidence
+from procurl.evidence import Evidence, Scale
 from procurl.internals.arrays import Array, namespace
 from procurl.internals.checks import require_number
 from procurl.strategies.potentials import Potential
@@ -101,8 +101,12 @@ class SuccessStrategy(Strategy):
         settings = self.potential.settings_for(pool)
         return replace(self, success=self.success.bind(pool), **settings)  # type: ignore[type-var]
 
-    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
-        return self.success.outcomes(returns, values)
+    @property
+    def outcome_measure(self) -> str:
+        return self.success.outcome_measure
+
+    def outcomes(self, measured: Array, scale: Scale) -> tuple[Array, Array]:
+        return self.success.outcomes(measured, scale)
 
     def rollout_plan(self) -> RolloutPlan | None:
         return self.potential.rollout_plan(self.success.rollout_plan())

@@ -4,13 +4,15 @@ Each estimate is a frozen dataclass of settings with a small state of its own. A
 as its field `success`, keeps its state, and reads the result with `Success.probability`.
 """
 
-from procurl.success.critic import CriticSuccess
+from procurl.success.calibration import calibrate
+from procurl.success.critic import CriticState, CriticSuccess
 from procurl.success.estimate import EstimateState, RolloutPlan, Success
 from procurl.success.normalize import keep_finite, normalize, outcomes_of, value_range
 from procurl.success.outcomes import OutcomeState, OutcomeSuccess
 from procurl.success.rollouts import RolloutSuccess
 
 __all__ = [
+    "CriticState",
     "CriticSuccess",
     "EstimateState",
     "OutcomeState",
@@ -18,6 +20,7 @@ __all__ = [
     "RolloutPlan",
     "RolloutSuccess",
     "Success",
+    "calibrate",
     "keep_finite",
     "normalize",
     "outcomes_of",

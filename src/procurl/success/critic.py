@@ -1,41 +1,68 @@
 """Success by the critic's values."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array
 from procurl.internals.checks import require_bounds, require_interval
-from procurl.success.estimate import EstimateState, Success
+from procurl.internals.settings import AUTO
+from procurl.success.bounds import Bound, are_found, complete_bounds
+from procurl.success.calibration import calibrated_values
+from procurl.success.counts import DECAY, OutcomeCounts, add_outcomes, no_counts
+from procurl.success.estimate import Success
 from procurl.success.normalize import keep_finite, normalize
+
+
+class CriticState(NamedTuple):
+    """State of `CriticSuccess`."""
+
+    estimate: Array  # [n] normalized, not clipped
+    counts: OutcomeCounts | None  # that the values are calibrated against; None if bounds are given
 
 
 @dataclass(frozen=True)
 class CriticSuccess(Success):
-    """The critic's value of every task's initial observation, normalized (ProCuRL-val).
+    """The critic's value of every task's initial observation, as a probability (ProCuRL-val).
 
-    With rewards of 0 and 1 the value itself is the probability of success. Other rewards need
-    `v_min` and `v_max`, or None for both to take the range over the pool at that moment.
+    With rewards of 0 and 1 the value itself is the probability of success. For all other rewards
+    the values are calibrated against the outcomes of the training episodes, see `calibrate`.
+    With numbers as bounds the estimate is (V − v_min) / (v_max − v_min). These are bounds of
+    *discounted* returns. With None for both they are the range over the pool at that moment.
     """
 
-    v_min: float | None = 0.0
-    v_max: float | None = 1.0
+    v_min: Bound = AUTO
+    v_max: Bound = AUTO
     refresh_every: int | None = None
+
+    def __post_init__(self) -> None:
+        complete_bounds(self)
 
     @property
     def needs(self) -> tuple[str, ...]:
         return ("values",)
 
-    def init(self, n: int) -> EstimateState:
-        return EstimateState(np.zeros(n))
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (*self.needs, "wins", "losses", "scale") if are_found(self) else self.needs
 
-    def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
+    def init(self, n: int) -> CriticState:
+        return CriticState(np.zeros(n), no_counts(n) if are_found(self) else None)
+
+    def update(self, state: CriticState, evidence: Evidence) -> CriticState:
+        counts = state.counts
         with np.errstate(invalid="ignore", over="ignore"):
-            new = normalize(evidence.values, self.v_min, self.v_max)
-        return EstimateState(keep_finite(new, state.estimate))
+            if counts is None:
+                new = normalize(evidence.values, self.v_min, self.v_max)
+            else:
+                if evidence.wins is not None:
+                    counts = add_outcomes(counts, evidence, DECAY)
+                new = calibrated_values(evidence, counts)
+        return CriticState(keep_finite(new, state.estimate), counts)
 
-    def estimate(self, state: EstimateState) -> Array:
+    def estimate(self, state: CriticState) -> Array:
         return state.estimate
 
     def check(self) -> None:

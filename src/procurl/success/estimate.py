@@ -3,17 +3,21 @@
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
-from procurl.evidence import Evidence
+from procurl.evidence import Evidence, Scale
 from procurl.internals.arrays import Array, namespace
+from procurl.internals.settings import AUTO
+from procurl.success.bounds import Bound, are_found, are_given
 from procurl.success.normalize import outcomes_of
 from procurl.tasks.pool import TaskPool
+
+MEASURES = ("auto", "return", "success")  # what an episode is judged by
 
 
 class RolloutPlan(NamedTuple):
     """The rollouts that an estimate asks of an engine."""
 
     episodes: int  # per task
-    measure: str  # what `Evidence.rollout_success` is the mean of: `return` or `success`
+    measure: str  # what `Evidence.rollout_success` is the mean of: one of `MEASURES`
     top_fraction: float = 1.0  # share of the episodes, the best, that `rollout_top` averages
     budget: Array | None = None  # training and teacher steps per training step; None: no limit
 
@@ -28,6 +32,9 @@ class Success(ABC):
     """An estimate of every task's probability of success, kept up to date by evidence."""
 
     refresh_every: int | None = None  # training steps between refreshes; None: every policy update
+    measure: str = "auto"  # what an episode is judged by, one of `MEASURES`
+    v_min: Bound = AUTO  # what counts as a failure
+    v_max: Bound = AUTO  # what counts as a success
 
     @property
     @abstractmethod
@@ -65,14 +72,21 @@ class Success(ABC):
         """The same estimate with what it takes from the pool; most take nothing."""
         return self
 
-    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
-        """[m] (wins, losses) of single episodes from their returns, for engines to sum over tasks.
+    @property
+    def outcome_measure(self) -> str:
+        """What engines judge an episode by: `measure`, or the return if it has bounds."""
+        return "return" if self.measure == "auto" and not are_found(self) else self.measure
+
+    def outcomes(self, measured: Array, scale: Scale) -> tuple[Array, Array]:
+        """[m] (wins, losses) of single episodes, for engines to sum over tasks.
 
         Args:
-            returns: [m] undiscounted.
-            values: [n] the critic's values of the pool, if there is a critic.
+            measured: [m] return or success of each episode, by `outcome_measure`.
+            scale: of what was seen.
         """
-        return outcomes_of(returns, 0.0, 1.0)
+        if are_given(self) and self.outcome_measure == "return":
+            return outcomes_of(measured, self.v_min, self.v_max)
+        return outcomes_of(measured, scale.low, scale.high)
 
     def normalize(self, returns: Array, evidence: Evidence) -> Array:
         """[n] returns on the scale of the estimate, not clipped."""

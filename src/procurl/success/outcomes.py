@@ -9,12 +9,17 @@ from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
 from procurl.internals.checks import (
     require_bounds,
+    require_choice,
     require_integer,
     require_interval,
     require_number,
 )
-from procurl.success.estimate import Success
-from procurl.success.normalize import keep_finite, normalize, outcomes_of, value_range
+from procurl.internals.settings import AUTO
+from procurl.success.bounds import Bound, are_given, complete_bounds
+from procurl.success.calibration import calibrate, calibrated_values
+from procurl.success.counts import DECAY, OutcomeCounts, add_outcomes, no_counts
+from procurl.success.estimate import MEASURES, Success
+from procurl.success.normalize import keep_finite, normalize
 from procurl.tasks.neighbors import Neighbors, nearest_neighbors
 from procurl.tasks.pool import TaskPool
 
@@ -22,10 +27,8 @@ from procurl.tasks.pool import TaskPool
 class OutcomeState(NamedTuple):
     """State of `OutcomeSuccess`."""
 
-    step: Array  # []  training steps at the latest evidence
-    wins: Array  # [n] decayed number of episodes won
-    losses: Array  # [n] decayed number of episodes lost
-    prior: Array  # [n] the critic's normalized estimate, 0.5 before there is one
+    counts: OutcomeCounts
+    prior: Array  # [n] the critic's estimate, 0.5 before there is one
     estimate: Array  # [n]
 
 
@@ -33,26 +36,33 @@ class OutcomeState(NamedTuple):
 class OutcomeSuccess(Success):
     """Wins and losses of the training episodes, shared among near tasks (procurl-out).
 
-    With S and F the decayed wins and losses, K a Gaussian kernel over normalized contexts kept to
+    With S and F the faded wins and losses, K a Gaussian kernel over normalized contexts kept to
     the nearest tasks, and V the critic's estimate as a prior of weight a,
 
         p = (K·S + a·V) / (K·S + K·F + a).
+
+    An episode is won if the environment reports a success; without such reports it counts by its
+    return, on the bounds or on the range of what was seen. The critic has a scale of its own: with
+    rewards of 0 and 1 its values are the prior, all others are calibrated, see `calibrate`.
 
     Rollouts give better estimates than the critic but cost environment steps; this estimate costs
     none. It is our addition to the paper. Tasks without contexts share nothing (K is the identity),
     and without a critic the prior is 0.5.
     """
 
-    decay: float = 0.9  # of wins and losses, per `decay_steps` training steps
-    decay_steps: float = 1024.0
-    bandwidth: float = 0.1  # of the kernel, in contexts scaled to [0, 1]
+    decay: float = DECAY  # of wins and losses, per pass over the pool
+    bandwidth: float | None = None  # of the kernel, in contexts scaled to [0, 1]; None suits it
     neighbors: int = 8  # tasks that the kernel reaches, the task itself included
     prior_weight: float = 1.0
-    v_min: float | None = 0.0
-    v_max: float | None = 1.0
+    measure: str = "auto"  # of an episode: `return`, `success`, or success where it is reported
+    v_min: Bound = AUTO
+    v_max: Bound = AUTO
     refresh_every: int | None = None
     # Not a setting: `bind` computes it from the pool. None shares nothing.
     kernel: Neighbors | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        complete_bounds(self)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -60,49 +70,30 @@ class OutcomeSuccess(Success):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        return (*self.needs, "values")
+        return (*self.needs, "values") if are_given(self) else (*self.needs, "values", "scale")
 
     def init(self, n: int) -> OutcomeState:
-        return OutcomeState(
-            np.zeros(()), np.zeros(n), np.zeros(n), prior=np.full(n, 0.5), estimate=np.zeros(n)
-        )
+        return OutcomeState(no_counts(n), prior=np.full(n, 0.5), estimate=np.zeros(n))
 
     def update(self, state: OutcomeState, evidence: Evidence) -> OutcomeState:
-        xp = namespace(state.wins, evidence.wins, self.decay)
-        prior = state.prior
-        if evidence.values is not None:
-            with np.errstate(invalid="ignore", over="ignore"):
-                new = normalize(evidence.values, self.v_min, self.v_max)
-            prior = xp.clip(keep_finite(new, state.prior), 0.0, 1.0)
-        step = xp.asarray(evidence.step, dtype=state.step.dtype)
-        faded = self.decay ** ((step - state.step) / self.decay_steps)
-        wins = (state.wins * faded + keep_finite(evidence.wins, 0 * prior)).astype(prior.dtype)
-        losses = (state.losses * faded + keep_finite(evidence.losses, 0 * prior)).astype(
-            prior.dtype
-        )
-        near_wins, near_losses = self._share(wins), self._share(losses)
+        if are_given(self):  # wins and losses are measured on the bounds, not on what was seen
+            counts = add_outcomes(state.counts, evidence._replace(scale=None), self.decay)
+        else:
+            counts = add_outcomes(state.counts, evidence, self.decay)
+        prior = self._prior(state, counts, evidence)
+        near_wins, near_losses = self._share(counts.wins), self._share(counts.losses)
         weight = self.prior_weight
         estimate = (near_wins + weight * prior) / (near_wins + near_losses + weight)
-        return OutcomeState(step, wins, losses, prior, estimate.astype(prior.dtype))
+        return OutcomeState(counts, prior, estimate.astype(prior.dtype))
 
     def estimate(self, state: OutcomeState) -> Array:
         return state.estimate
 
-    def outcomes(self, returns: Array, values: Array | None = None) -> tuple[Array, Array]:
-        """As in `Success`, by normalized returns.
-
-        Without `v_min` and `v_max` the range is that of `values` or, without a critic, that of the
-        returns.
-        """
-        low, high = self.v_min, self.v_max
-        if low is None or high is None:
-            low, high = value_range(returns if values is None else values)
-        return outcomes_of(returns, low, high)
-
     def check(self) -> None:
         require_number("decay", self.decay, above=0.0, at_most=1.0)
-        require_number("decay_steps", self.decay_steps, above=0.0)
-        require_number("bandwidth", self.bandwidth, above=0.0)
+        if self.bandwidth is not None:
+            require_number("bandwidth", self.bandwidth, above=0.0)
+        require_choice("measure", self.measure, MEASURES)
         require_integer("neighbors", self.neighbors, at_least=1)
         require_number("prior_weight", self.prior_weight, above=0.0)
         require_bounds(self.v_min, self.v_max)
@@ -114,6 +105,22 @@ class OutcomeSuccess(Success):
             return replace(self, kernel=None)
         kernel = nearest_neighbors(pool.contexts, self.neighbors, self.bandwidth)
         return replace(self, kernel=kernel)
+
+    def _prior(self, state: OutcomeState, counts: OutcomeCounts, evidence: Evidence) -> Array:
+        """[n] what the critic says, in [0, 1]."""
+        values = evidence.values
+        if values is None:
+            return state.prior
+        xp = namespace(values, counts.wins)
+        with np.errstate(invalid="ignore", over="ignore"):
+            if are_given(self):
+                unit = (self.v_min == 0.0) & (self.v_max == 1.0)  # may be traced
+                new = xp.where(unit, values, calibrate(values, counts.wins, counts.losses))
+            elif evidence.scale is None and self.v_min is None:
+                new = normalize(values, None, None)
+            else:
+                new = calibrated_values(evidence, counts)
+            return xp.clip(keep_finite(new, state.prior), 0.0, 1.0)
 
     def _share(self, counts: Array) -> Array:
         if self.kernel is None:

@@ -13,7 +13,9 @@ from procurl.internals.checks import (
     require_interval,
     require_number,
 )
-from procurl.success.estimate import EstimateState, RolloutPlan, Success
+from procurl.internals.settings import AUTO
+from procurl.success.bounds import Bound, are_found, complete_bounds
+from procurl.success.estimate import MEASURES, EstimateState, RolloutPlan, Success
 from procurl.success.normalize import keep_finite, normalize, value_range
 
 
@@ -25,19 +27,28 @@ class RolloutSuccess(Success):
     stretches the interval between refreshes, so that training and teacher together take about x
     times the training steps (ProCuRL-env^x). A refresh is paid off after it was made, so the total
     exceeds that by one refresh at most. `measure` says what is averaged: the `return`, which
-    is the success if rewards are 0 and 1, or whether the episode was a `success`.
+    is the success if rewards are 0 and 1, whether the episode was a `success`, or `auto` for
+    success if the environment reports it. Returns are normalized by the bounds, or by the range of
+    what was seen.
     """
 
     c_rollouts: int = 20
     refresh_every: int | None = 5120
-    v_min: float | None = 0.0
-    v_max: float | None = 1.0
-    measure: str = "return"
+    v_min: Bound = AUTO
+    v_max: Bound = AUTO
+    measure: str = "auto"
     budget: float | None = None
+
+    def __post_init__(self) -> None:
+        complete_bounds(self)
 
     @property
     def needs(self) -> tuple[str, ...]:
         return ("rollout_success",)
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (*self.needs, "scale") if are_found(self) else self.needs
 
     def init(self, n: int) -> EstimateState:
         return EstimateState(np.zeros(n))
@@ -52,17 +63,21 @@ class RolloutSuccess(Success):
 
     def check(self) -> None:
         require_integer("c_rollouts", self.c_rollouts, at_least=1)
-        require_choice("measure", self.measure, ("return", "success"))
+        require_choice("measure", self.measure, MEASURES)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
         if self.budget is not None:
             require_number("budget", self.budget, above=1.0)
 
     def normalize(self, returns: Array, evidence: Evidence) -> Array:
+        if are_found(self):
+            if evidence.scale is None:  # nothing is known of rewards: taken to be 0 and 1
+                return returns
+            return normalize(returns, evidence.scale.low, evidence.scale.high)
         low, high = self.v_min, self.v_max
         if low is None or high is None:
             low, high = value_range(evidence.rollout_success)
         return normalize(returns, low, high)
 
     def rollout_plan(self) -> RolloutPlan:
-        return RolloutPlan(self.c_rollouts, self.measure, budget=self.budget)
+        return RolloutPlan(self.c_rollouts, self.outcome_measure, budget=self.budget)

@@ -43,6 +43,13 @@ class EpisodeStatistics(NamedTuple):
     success: NDArray[np.float64]  # [m] info["is_success"] as 1 or 0, NaN if missing
 
 
+def join_episodes(parts: Sequence[EpisodeStatistics]) -> EpisodeStatistics:
+    """The episodes of several environments or times as one."""
+    ids, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
+    nothing = EpisodeStatistics(ids, numbers, ids, numbers)
+    return EpisodeStatistics(*map(np.concatenate, zip(nothing, *parts, strict=True)))
+
+
 class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Wraps an environment so that each reset plays the next task of a queue.
 

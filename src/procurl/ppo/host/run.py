@@ -316,7 +316,7 @@ class HostRun:
                     actions,
                     after.rewards.astype(np.float32),
                     after.done,
-                    after.success == 1.0,
+                    after.success.astype(np.float32),
                     gained.astype(np.float32),
                     lanes.tasks.astype(np.int32),
                 )
@@ -335,11 +335,10 @@ class HostRun:
         if due and teacher.plan is not None:
             rollout_key, key = jax.random.split(self.random_key(PURPOSE.roll_out))
             episodes = self._roll_out(params, teacher.plan, rollout_key)
-        if teacher.counts_episodes or due:
-            values = task_values(self.network, params, self.pool_observations)
         if teacher.counts_episodes:
-            teaching = count_episodes(teacher, strategy, teaching, summary, values)
+            teaching = count_episodes(teacher, strategy, teaching, summary)
         if due:
+            values = task_values(self.network, params, self.pool_observations)
             teaching = refresh(teacher, strategy, teaching, step, values, key, episodes)
         if not bool(teaching.sound):
             raise self._not_finite("the evidence of a task")
@@ -362,7 +361,7 @@ class HostRun:
         shape = (len(self.pool), plan.episodes)
         return Episodes(
             jnp.asarray(outcomes.returns.reshape(shape), dtype=jnp.float32),
-            jnp.asarray(outcomes.success.reshape(shape) == 1.0),
+            jnp.asarray(outcomes.success.reshape(shape), dtype=jnp.float32),
             jnp.asarray(outcomes.steps, dtype=jnp.int32),
         )
 

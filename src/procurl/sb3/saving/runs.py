@@ -23,6 +23,8 @@ from stable_baselines3.common.vec_env import (
     VecTransposeImage,
 )
 
+from procurl.envs.adapters.task_env import EpisodeStatistics, join_episodes
+from procurl.evidence import ReturnRange
 from procurl.internals.archive import content_errors, read_archive, write_archive
 from procurl.internals.arrays import NamedArrays
 from procurl.sb3.envs.normalization import restore_statistics, saved_statistics
@@ -163,13 +165,14 @@ def restore_progress(saved: SavedRun, teacher: ModelTeacher) -> None:
     teacher.seed = meta["seed"]
     for name in COUNTS:
         setattr(teacher, name, meta[name])
-    teacher.tasks, teacher.returns = [arrays["tasks"]], [arrays["returns"]]
+    teacher.episodes = [EpisodeStatistics(**within("ended.", arrays))]
     if teacher.values is not None:
         teacher.values.starts = saved.starts
         teacher.values.values = arrays.get("values")
         teacher.values.next_task = meta["next_value"]
     scores = {name: arrays[f"scores.{name}"] for name in SCORES}
-    teacher.totals = teacher.totals._replace(**scores)
+    seen = ReturnRange(**within("seen.", arrays))
+    teacher.totals = teacher.totals._replace(returns=seen, **scores)
 
 
 def restore_episodes(saved: SavedRun, teacher: ModelTeacher) -> bool:
@@ -198,8 +201,9 @@ def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], NamedArrays]:
         "next_value": None if teacher.values is None else teacher.values.next_task,
     }
     meta |= {name: getattr(teacher, name) for name in COUNTS}
-    arrays["tasks"] = np.concatenate([*teacher.tasks, np.zeros(0, dtype=np.int64)])
-    arrays["returns"] = np.concatenate([*teacher.returns, np.zeros(0)])
+    ended, seen = join_episodes(teacher.episodes), teacher.totals.returns
+    arrays |= {f"ended.{name}": column for name, column in ended._asdict().items()}
+    arrays |= {f"seen.{name}": np.asarray(part) for name, part in seen._asdict().items()}
     if teacher.values is not None and teacher.values.values is not None:
         arrays["values"] = teacher.values.values
     arrays |= {f"scores.{name}": getattr(teacher.totals, name) for name in SCORES}

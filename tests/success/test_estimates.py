@@ -1,5 +1,7 @@
 """Success estimates worked by hand."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from procurl import (
     Evidence,
     OutcomeSuccess,
     RolloutSuccess,
+    Scale,
     TaskPool,
 )
 from procurl.success import normalize
@@ -15,7 +18,9 @@ from procurl.tasks.neighbors import nearest_neighbors
 
 
 def probability(success, noise=None, **evidence) -> list[float]:
-    given = {name: np.asarray(value, dtype=float) for name, value in evidence.items()}
+    given: dict[str, Any] = {
+        name: np.asarray(value, dtype=float) for name, value in evidence.items()
+    }
     n = len(next(iter(given.values())))
     state = success.update(success.init(n), Evidence(1024, **given))
     return success.probability(state, noise).tolist()
@@ -64,14 +69,21 @@ def test_outcomes_weigh_wins_and_losses_against_the_prior():
     assert with_critic == pytest.approx([0.7, 0.1, 0.9])
 
 
-def test_outcomes_fade_by_the_factor_per_decay_steps():
-    """After 2048 steps 4 wins count as 4·0.81 = 3.24: (3.24 + 0.5)/(3.24 + 1) = 0.882075."""
-    success = OutcomeSuccess(decay=0.9, decay_steps=1024.0)
-    state = success.init(1)
-    state = success.update(state, Evidence(1000, wins=np.array([4.0]), losses=np.array([0.0])))
-    state = success.update(state, Evidence(3048, wins=np.array([0.0]), losses=np.array([0.0])))
-    assert state.wins == pytest.approx([3.24])
-    assert state.estimate == pytest.approx([0.882075], abs=1e-6)
+def test_outcomes_fade_by_the_factor_per_pass_over_the_pool():
+    """Four episodes on two tasks are two passes: 4 wins count as 4·0.81 = 3.24 after them.
+
+    (3.24 + 0.5)/(3.24 + 1) = 0.882075. The training steps do not matter.
+    """
+    success = OutcomeSuccess(decay=0.9)
+    state = success.init(2)
+    state = success.update(state, Evidence(10, wins=np.array([4.0, 0]), losses=np.zeros(2)))
+    assert state.counts.wins == pytest.approx([4.0, 0.0])
+    later = Evidence(9_000, wins=np.zeros(2), losses=np.array([0.0, 4.0]))
+    state = success.update(state, later)
+    assert state.counts.wins == pytest.approx([3.24, 0.0])
+    assert state.estimate[0] == pytest.approx(0.882075, abs=1e-6)
+    idle = success.update(state, Evidence(10**6, wins=np.zeros(2), losses=np.zeros(2)))
+    assert idle.counts.wins == pytest.approx([3.24, 0.0])
 
 
 def test_outcomes_are_shared_with_near_tasks():
@@ -79,7 +91,7 @@ def test_outcomes_are_shared_with_near_tasks():
 
     One win on the first task: the second has (0.606531 + 0.5)/(0.606531 + 1) = 0.688770.
     """
-    success = OutcomeSuccess(neighbors=2).bind(TaskPool([[0.0], [0.1], [1.0]]))
+    success = OutcomeSuccess(neighbors=2, bandwidth=0.1).bind(TaskPool([[0.0], [0.1], [1.0]]))
     p = probability(success, wins=[1, 0, 0], losses=[0, 0, 0])
     assert p == pytest.approx([0.75, 0.688770, 0.5], abs=1e-6)
 
@@ -91,13 +103,50 @@ def test_opaque_tasks_share_nothing():
 
 def test_returns_become_wins_and_losses():
     """Returns 0, 15 and 90 between 0 and 60 count as 0, 0.25 and 1 win."""
-    pool_values = np.array([2.0, 6.0])
-    wins, losses = OutcomeSuccess(v_max=60.0).outcomes(np.array([0.0, 15.0, 90.0]), pool_values)
+    seen = Scale(np.float64(2.0), np.float64(6.0), np.bool_(False))
+    wins, losses = OutcomeSuccess(v_max=60.0).outcomes(np.array([0.0, 15.0, 90.0]), seen)
     assert wins.tolist() == [0.0, 0.25, 1.0]
     assert losses.tolist() == [1.0, 0.75, 0.0]
-    by_pool = OutcomeSuccess(v_min=None, v_max=None)
-    wins, _ = by_pool.outcomes(np.array([3.0]), values=pool_values)
-    assert wins.tolist() == [0.25]
+    for by_range in (OutcomeSuccess(v_min=None, v_max=None), OutcomeSuccess()):
+        wins, _ = by_range.outcomes(np.array([3.0]), seen)
+        assert wins.tolist() == [0.25]
+
+
+def test_bounds_are_those_of_returns():
+    assert OutcomeSuccess().outcome_measure == "auto"
+    assert OutcomeSuccess(v_max=60.0).outcome_measure == "return"
+    by_success = OutcomeSuccess(v_max=60.0, measure="success")
+    assert by_success.outcome_measure == "success"
+    unit = Scale(np.float64(0.0), np.float64(1.0), np.bool_(False))
+    assert by_success.outcomes(np.array([1.0, 0.0]), unit)[0].tolist() == [1.0, 0.0]
+
+
+def test_a_bound_that_is_left_out_is_zero_or_one():
+    assert (CriticSuccess(v_max=60.0).v_min, CriticSuccess(v_min=-1.0).v_max) == (0.0, 1.0)
+    assert CriticSuccess().v_min == CriticSuccess().v_max == "auto"
+
+
+def test_the_prior_of_a_solved_task_does_not_look_half_solved():
+    """Two solved tasks, returns of 200, and a critic whose discounted values stop at 100.
+
+    The only episode was won at a value of 100, so a value of 100 means success: with a tenth of a
+    win and of a loss added, 1.1/1.2 = 0.9167. With that episode, (1 + 0.9167)/2 = 0.9583.
+    """
+    success = OutcomeSuccess(v_min=0.0, v_max=200.0)
+    p = probability(success, wins=[0, 1], losses=[0, 0], values=[100, 100])
+    assert p == pytest.approx([0.9167, 0.9583], abs=1e-4)
+
+
+def test_old_outcomes_are_measured_anew_when_the_range_grows():
+    """A return of 10 was a win on [0, 10] and is a quarter of one on [0, 40]."""
+    success = OutcomeSuccess(decay=1.0)
+    state = success.init(1)
+    for high in (10.0, 40.0):
+        won = np.array([10.0 / high])
+        scale = Scale(np.float64(0.0), np.float64(high), np.bool_(False))
+        state = success.update(state, Evidence(1, wins=won, losses=1.0 - won, scale=scale))
+    assert state.counts.wins == pytest.approx([0.5])
+    assert state.counts.losses == pytest.approx([1.5])
 
 
 def test_neighbors_are_the_nearest_after_scaling_each_column():
@@ -121,7 +170,8 @@ def test_a_task_is_its_own_neighbor_among_many_in_the_same_place():
 
 
 def test_without_episodes_there_are_no_outcomes():
-    wins, losses = OutcomeSuccess(v_min=None, v_max=None).outcomes(np.zeros(0))
+    scale = Scale(np.float64(0.0), np.float64(1.0), np.bool_(True))
+    wins, losses = OutcomeSuccess(v_min=None, v_max=None).outcomes(np.zeros(0), scale)
     assert wins.shape == losses.shape == (0,)
 
 

@@ -1,0 +1,68 @@
+"""Recent wins and losses of every task, which fade as the agent plays on."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from procurl.evidence import Evidence
+from procurl.internals.arrays import Array, namespace
+from procurl.success.normalize import keep_finite
+
+DECAY = 0.7  # of wins and losses, while as many episodes are played as the pool has tasks
+
+
+class OutcomeCounts(NamedTuple):
+    """Faded wins and losses, and the range of outcomes that they are measured on."""
+
+    wins: Array  # [n]
+    losses: Array  # [n]
+    low: Array  # []  the outcome that counts as a loss
+    high: Array  # []  the outcome that counts as a win
+
+
+def no_counts(n: int) -> OutcomeCounts:
+    """The counts before the first episode."""
+    return OutcomeCounts(np.zeros(n), np.zeros(n), np.zeros(()), np.ones(()))
+
+
+def add_outcomes(counts: OutcomeCounts, evidence: Evidence, decay: Array) -> OutcomeCounts:
+    """The counts after the episodes of `evidence`.
+
+    Old episodes fade by `decay` per pass over the pool, that is, while as many episodes are played
+    as it has tasks. If the range of returns has changed since, they are measured anew.
+    """
+    xp = namespace(counts.wins, evidence.wins, decay)
+    counts = _rescale(counts, evidence)
+    nothing = xp.zeros_like(counts.wins)
+    wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
+    passes = xp.sum(wins + losses) / nothing.shape[0]
+    faded = decay**passes
+    dtype = counts.wins.dtype
+    return counts._replace(
+        wins=(counts.wins * faded + wins).astype(dtype),
+        losses=(counts.losses * faded + losses).astype(dtype),
+    )
+
+
+def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
+    """The counts on the range of `evidence.scale`, with as many episodes as before.
+
+    A task with S wins and F losses on [l, h] has a total return of S·h + F·l.
+    """
+    if evidence.scale is None:
+        return counts
+    xp = namespace(counts.wins, evidence.scale.low)
+    dtype = counts.low.dtype
+    low = xp.asarray(evidence.scale.low, dtype=dtype)
+    high = xp.asarray(evidence.scale.high, dtype=dtype)
+    played = counts.wins + counts.losses
+    total = counts.wins * counts.high + counts.losses * counts.low
+    span = xp.where(high > low, high - low, 1.0)
+    wins = xp.clip((total - low * played) / span, 0.0, played)
+    same = (low == counts.low) & (high == counts.high)
+    return OutcomeCounts(
+        wins=xp.where(same, counts.wins, wins).astype(counts.wins.dtype),
+        losses=xp.where(same, counts.losses, played - wins).astype(counts.wins.dtype),
+        low=low,
+        high=high,
+    )
