@@ -241,7 +241,9 @@ def test_rollouts_are_the_students_own_and_counted_exactly():
 def test_each_run_keeps_to_its_own_budget():
     """A run that has to pay off its rollouts keeps all that it has while its neighbors refresh."""
     budgets = (1e9, 1.01, 1.5)
-    strategies = [rolling("procurl-env-2", budget=budget) for budget in budgets]
+    strategies = [
+        rolling("procurl-env-2", budget=budget, v_min=0.0, v_max=1.0) for budget in budgets
+    ]
     runs = make_runs(strategies, ppo=STILL)
     set_policies(runs, EXPERT, EXPERT, EXPERT)
     price = int(ROLLOUTS * LENGTHS.sum())

@@ -269,7 +269,7 @@ def test_outcomes_reach_the_strategy():
     class Counted(Picks):
         def _on_rollout_start(self):
             state = callback.curriculum.state_dict()["state"]
-            counted = state["success.wins"] + state["success.losses"]
+            counted = state["success.counts.wins"] + state["success.counts.losses"]
             counts.append((counted.tolist(), np.bincount(self.tasks, minlength=6).tolist()))
 
     ppo(DummyVecEnv([walk_env] * 2)).learn(256, callback=[callback, Counted()])

@@ -10,8 +10,10 @@ from procurl.evidence.episodes import (
     EpisodeTotals,
     TrainingSteps,
     add_counts,
+    add_episodes,
     add_scores,
     no_episodes,
+    note_returns,
     without_counts,
 )
 from procurl.evidence.evidence import Evidence
@@ -33,6 +35,7 @@ __all__ = [
     "Scale",
     "TrainingSteps",
     "add_counts",
+    "add_episodes",
     "add_returns",
     "add_scores",
     "average_rollouts",
@@ -40,6 +43,7 @@ __all__ = [
     "measured_outcomes",
     "no_episodes",
     "no_returns",
+    "note_returns",
     "scale_of",
     "without_counts",
 ]

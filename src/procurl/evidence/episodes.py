@@ -4,11 +4,18 @@ An episode may span several rollouts of the engine. Its score is therefore summe
 carried over in `EpisodeTotals` until the episode ends.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from procurl.evidence.returns import ReturnRange, no_returns
+from procurl.evidence.returns import (
+    ReturnRange,
+    Scale,
+    add_returns,
+    measured_outcomes,
+    no_returns,
+    scale_of,
+)
 from procurl.internals.arrays import Array, namespace, scan, segment_max, segment_sum
 
 
@@ -42,6 +49,55 @@ def without_counts(totals: EpisodeTotals) -> EpisodeTotals:
     """`totals` after a refresh: counts start again; scores, open episodes and the range stay."""
     nothing = namespace(totals.wins).zeros_like(totals.wins)
     return totals._replace(wins=nothing, losses=nothing, played=nothing)
+
+
+class OutcomeRule(Protocol):
+    """How episodes are judged; every strategy is one."""
+
+    @property
+    def uses(self) -> tuple[str, ...]: ...
+
+    @property
+    def outcome_measure(self) -> str: ...
+
+    def outcomes(self, measured: Array, scale: Scale) -> tuple[Array, Array]: ...
+
+
+def note_returns(
+    totals: EpisodeTotals,
+    rule: OutcomeRule,
+    returns: Array,
+    success: Array,
+    ended: Array | None = None,
+) -> EpisodeTotals:
+    """Widen the range of returns by m episodes, if `rule` uses it; see `add_returns`."""
+    if "scale" not in rule.uses:
+        return totals
+    return totals._replace(returns=add_returns(totals.returns, returns, success, ended))
+
+
+def add_episodes(
+    totals: EpisodeTotals,
+    rule: OutcomeRule,
+    tasks: Array,
+    returns: Array,
+    success: Array,
+    ended: Array | None = None,
+) -> EpisodeTotals:
+    """Add m training episodes to the range of returns and to the counts.
+
+    Args:
+        totals: so far.
+        rule: the strategy.
+        tasks: [m] the task of each episode.
+        returns: [m] undiscounted.
+        success: [m] 1 or 0, NaN if the environment does not report it.
+        ended: [m] bool, which entries are episodes; None counts all.
+    """
+    totals = note_returns(totals, rule, returns, success, ended)
+    seen, measure = totals.returns, rule.outcome_measure
+    measured = measured_outcomes(seen, measure, returns, success)
+    return add_counts(totals, tasks, rule.outcomes(measured, scale_of(seen, measure)), ended)
 
 
 def add_counts(

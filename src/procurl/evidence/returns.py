@@ -16,13 +16,13 @@ class Scale(NamedTuple):
 
     low: Array  # []  the outcome that counts as a loss
     high: Array  # []  the outcome that counts as a win
-    unit: Array  # []  bool, every return so far was 0 or 1
+    unit: Array  # []  bool, the critic's values need no calibration: all returns were 0 or 1
 
 
 class ReturnRange(NamedTuple):
     """The returns of the latest episodes, and the range over all of them."""
 
-    latest: Array  # [WINDOW] a ring buffer; entries that no episode has filled are infinite
+    latest: Array  # [WINDOW] a ring buffer
     count: Array  # []  episodes so far
     low: Array  # []  robust minimum of the returns so far
     high: Array  # []  robust maximum of the returns so far
@@ -34,7 +34,7 @@ def no_returns(xp: Any = np) -> ReturnRange:
     """The range before the first episode."""
     nothing = xp.zeros(())
     yes = xp.asarray(True)
-    return ReturnRange(xp.full(WINDOW, xp.inf), nothing, nothing, nothing, yes, yes)
+    return ReturnRange(xp.zeros(WINDOW), nothing, nothing, nothing, yes, yes)
 
 
 def add_returns(
@@ -91,9 +91,9 @@ def _add_to_window(seen: ReturnRange, returns: Array, ended: Array) -> ReturnRan
 
 
 def _quantiles(latest: Array, count: Array) -> tuple[Array, Array]:
-    """The lower and the upper quantile of the first `count` entries in increasing order."""
+    """The lower and the upper quantile of the first `count` entries."""
     xp = namespace(latest)
-    ordered = xp.sort(latest)
+    ordered = xp.sort(xp.where(xp.arange(WINDOW) < count, latest, xp.inf))
     skipped = xp.floor(TAIL * count).astype("int32")
     last = xp.maximum(count.astype("int32") - 1, 0)
     low = xp.take(ordered, xp.minimum(skipped, last))

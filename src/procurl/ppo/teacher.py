@@ -11,14 +11,13 @@ from procurl.evidence import (
     EpisodeTotals,
     RolloutMeans,
     TrainingSteps,
-    add_counts,
-    add_returns,
+    add_episodes,
     add_scores,
     average_rollouts,
     build_evidence,
     measured_outcomes,
     no_episodes,
-    scale_of,
+    note_returns,
     without_counts,
 )
 from procurl.internals.arrays import Array
@@ -89,10 +88,7 @@ class Teacher:
         """Add the episodes of one update to the totals."""
         ended, tasks = summary.dones.reshape(-1), summary.tasks.reshape(-1)
         returns, success = summary.returns.reshape(-1), summary.success.reshape(-1)
-        totals = self._add_returns(teaching.episodes, returns, success, ended)
-        measured = measured_outcomes(totals.returns, self.measure, returns, success)
-        outcomes = strategy.outcomes(measured, scale_of(totals.returns, self.measure))
-        totals = add_counts(totals, tasks, outcomes, ended)
+        totals = add_episodes(teaching.episodes, strategy, tasks, returns, success, ended)
         scores = strategy.transition_score(summary.advantages)
         totals = add_scores(totals, TrainingSteps(summary.dones, summary.tasks, scores))
         return teaching._replace(episodes=totals)
@@ -119,7 +115,7 @@ class Teacher:
         totals = teaching.episodes
         if episodes is not None:
             both = episodes.returns.reshape(-1), episodes.success.reshape(-1)
-            totals = self._add_returns(totals, *both, None)
+            totals = note_returns(totals, strategy, *both)
         evidence = build_evidence(
             self.uses,
             step,
@@ -141,14 +137,6 @@ class Teacher:
             teacher_steps=teaching.teacher_steps + steps,
             sound=teaching.sound & jnp.all(jnp.asarray([cumulative[-1] > 0.0, *finite])),
         )
-
-    def _add_returns(
-        self, totals: EpisodeTotals, returns: Array, success: Array, ended: Array | None
-    ) -> EpisodeTotals:
-        """Note the returns [m] and success [m] of episodes, if the strategy uses their scale."""
-        if "scale" not in self.uses:
-            return totals
-        return totals._replace(returns=add_returns(totals.returns, returns, success, ended))
 
     def _average(self, episodes: Episodes | None, totals: EpisodeTotals) -> RolloutMeans | None:
         """What the teacher's rollouts say about every task, None without rollouts."""

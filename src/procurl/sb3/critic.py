@@ -39,6 +39,11 @@ def critic_of(model: BaseAlgorithm) -> ValueFunction | None:
     return None
 
 
+def has_entropy_bonus(model: BaseAlgorithm) -> bool:
+    """Whether the critic's values hold a bonus for the entropy of the policy, as SAC's do."""
+    return hasattr(model, "log_ent_coef")
+
+
 def values_of(value_fn: ValueFunction, observations: Observations) -> Values:
     """[m] the values of m observations, computed in batches."""
     total = count(observations)

@@ -14,18 +14,17 @@ from procurl.envs.adapters.task_env import EpisodeStatistics, join_episodes
 from procurl.evidence import (
     EpisodeTotals,
     TrainingSteps,
-    add_counts,
-    add_returns,
+    add_episodes,
     add_scores,
     build_evidence,
-    measured_outcomes,
     no_episodes,
-    scale_of,
+    note_returns,
+    without_counts,
 )
-from procurl.internals.arrays import Floats, Ids
+from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer
 from procurl.internals.settings import describe
-from procurl.sb3.critic import ValueFunction, critic_of
+from procurl.sb3.critic import ValueFunction, critic_of, has_entropy_bonus
 from procurl.sb3.envs.eval_env import (
     EnvLike,
     copy_env,
@@ -185,34 +184,29 @@ class ModelTeacher:
             seed = seed_of(self.seed, step)
             episodes = roll_out(self.model, self.eval_workers, self.plan, seed)
             self.teacher_steps += episodes.steps
-            self._add_returns(episodes.returns, episodes.success)
+            self.totals = note_returns(
+                self.totals, self.strategy, episodes.returns, episodes.success
+            )
             means = average_outcomes(episodes, self.plan, self.totals.returns)
+        totals = self._count_episodes()
         evidence = build_evidence(
             self.strategy.uses,
             step,
             values=values,
-            episodes=self._count_episodes(),
+            episodes=totals,
             rollouts=means,
             measure=self.strategy.outcome_measure,
         )
+        if evidence.scale is not None and has_entropy_bonus(self.model):
+            evidence = evidence._replace(scale=evidence.scale._replace(unit=np.bool_(False)))
         self.curriculum.observe(evidence)
         self.refreshed_at = step
-        self.episodes = []
+        self.episodes, self.totals = [], without_counts(totals)
 
     def _count_episodes(self) -> EpisodeTotals:
         """The totals with the training episodes since the last refresh."""
         tasks, returns, _, success = join_episodes(self.episodes)
-        self._add_returns(returns, success)
-        measure, seen = self.strategy.outcome_measure, self.totals.returns
-        measured = measured_outcomes(seen, measure, returns, success)
-        outcomes = self.strategy.outcomes(measured, scale_of(seen, measure))
-        return add_counts(self.totals, tasks, outcomes)
-
-    def _add_returns(self, returns: Floats, success: Floats) -> None:
-        """Note what was seen of returns, if the strategy uses their scale."""
-        if "scale" in self.strategy.uses:
-            seen = add_returns(self.totals.returns, returns, success)
-            self.totals = self.totals._replace(returns=seen)
+        return add_episodes(self.totals, self.strategy, tasks, returns, success)
 
     def _pool_values(self, n: int) -> PoolValues | None:
         value_fn = self.settings.value_fn or self._critic()

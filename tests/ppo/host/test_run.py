@@ -126,7 +126,9 @@ def test_the_rollout_is_what_was_played():
     np.testing.assert_array_equal(lengths, LENGTHS[rollout.tasks])
     right = rollout.actions == cells % 2
     reached = right & (cells + 1 == lengths)
-    np.testing.assert_array_equal(rollout.success, reached)
+    ends = rollout.dones
+    np.testing.assert_array_equal(rollout.success[ends], reached[ends])
+    assert np.isnan(rollout.success[~ends]).all()
     np.testing.assert_array_equal(rollout.rewards, reached)
     np.testing.assert_array_equal(rollout.returns, reached)
     np.testing.assert_array_equal(rollout.dones, reached | ~right)

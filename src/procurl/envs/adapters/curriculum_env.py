@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.curriculum import Curriculum
-from procurl.envs.adapters.task_env import EpisodeStatistics, common_pool
+from procurl.envs.adapters.task_env import common_pool, join_episodes
 from procurl.evidence import (
     EpisodeTotals,
     Evidence,
     TrainingSteps,
-    add_counts,
+    add_episodes,
     add_scores,
     build_evidence,
     no_episodes,
@@ -65,7 +65,7 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
                 "task ids would not match"
             )
         self.curriculum = curriculum
-        self.episodes = _concatenate([])  # the training episodes behind the latest evidence
+        self.episodes = join_episodes([])  # the training episodes behind the latest evidence
         self._inside: Any = env.unwrapped
         self._mode = env.metadata["autoreset_mode"]
         self._drawn_at: float | None = None  # step of the curriculum that the queues come from
@@ -124,11 +124,12 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
         strategy = self.curriculum.strategy
         values = None if values is None else np.asarray(values, dtype=np.float64)
         totals = self._score_steps(advantages) if "score" in strategy.uses else self._totals
-        self.episodes = _concatenate(self._inside.call("collect"))
-        outcomes = strategy.outcomes(self.episodes.returns, values)
-        totals = add_counts(totals, self.episodes.tasks, outcomes)
+        self.episodes = join_episodes(self._inside.call("collect"))
+        tasks, returns, _, success = self.episodes
+        totals = add_episodes(totals, strategy, tasks, returns, success)
         self._totals, self._steps, self._drawn_at = without_counts(totals), [], None
-        return build_evidence(strategy.uses, step, values=values, episodes=totals)
+        measure = strategy.outcome_measure
+        return build_evidence(strategy.uses, step, values=values, episodes=totals, measure=measure)
 
     def first_observations(self, seed: int | None = None) -> Any:
         """[n, ...] the first observation of every task, for the values of a critic.
@@ -191,24 +192,14 @@ def _add_step(totals: EpisodeTotals, step: _Step, scores: NDArray[np.float64]) -
     played = step.played
     if not played.any():
         return totals
-    score, length = (np.where(step.cut, 0, part) for part in totals[-2:])
+    score, length = (
+        np.where(step.cut, 0, part) for part in (totals.open_score, totals.open_length)
+    )
     row = TrainingSteps(step.done[None, played], step.tasks[None, played], scores[None, played])
     inside = totals._replace(open_score=score[played], open_length=length[played])
     inside = add_scores(inside, row)
     score[played], length[played] = inside.open_score, inside.open_length
     return inside._replace(open_score=score, open_length=length)
-
-
-def _concatenate(found: Any) -> EpisodeStatistics:
-    """The statistics of all sub-environments, one after the other."""
-    kinds = (np.int64, np.float64, np.int64, np.float64)
-    columns = zip(*found, strict=True) if found else ((),) * len(kinds)
-    return EpisodeStatistics(
-        *(
-            np.concatenate([*parts, np.zeros(0, dtype=kind)])
-            for parts, kind in zip(columns, kinds, strict=True)
-        )
-    )
 
 
 def _pool_of(env: VectorEnv[Any, Any, Any]) -> TaskPool:
