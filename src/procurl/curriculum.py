@@ -188,14 +188,17 @@ class Curriculum:
         if not self._bounds_fit or not isinstance(success, Success):
             return
         by_rollouts = "rollout_success" in success.needs
+        low: Any
+        high: Any
         measured = evidence.rollout_success if by_rollouts else evidence.values
-        low, high = success.v_min, success.v_max
-        if low == AUTO:
-            # Without a scale, rewards are taken to be 0 and 1.
-            low, high = (0.0, 1.0) if evidence.scale is None else (None, None)
-        elif "wins" in success.needs:  # these bounds are those of returns, not of the critic
-            return
-        if low is None or high is None or measured is None:
+        if success.v_min == AUTO:
+            low, high = 0.0, 1.0  # without a scale, rewards are taken to be 0 and 1
+            known = evidence.scale is not None
+        else:
+            low, high = success.v_min, success.v_max
+            # The bounds of outcomes are those of returns, not of the critic.
+            known = low is None or "wins" in success.needs
+        if known or measured is None:
             return
         middle, span = float(np.median(measured)), high - low
         self._bounds_fit = low - span <= middle <= high + span
