@@ -55,12 +55,31 @@ def test_a_forgotten_task_is_explained_by_how_it_is_passed():
     seeds = check(TaskPool.from_seeds(5), uses=False, noise=0.0)
     assert "super().reset(seed=seed)" in found(seeds, "tasks")[0][1]
 
-    def on_the_wrapper(env, task):
-        env.size = task[0]
+    assert not objects.usable
+    assert not seeds.usable
 
-    setter = check(set_task=on_the_wrapper, uses=False)
-    assert "env.unwrapped" in found(setter, "tasks")[0][1]
-    assert not any(result.usable for result in (objects, seeds, setter))
+
+@pytest.mark.parametrize("name", ["size", "length"])
+def test_a_task_set_in_the_wrong_place_is_a_problem(name):
+    def set_attribute(env, task):
+        setattr(env, name, float(task[0]))
+
+    inside = Corridor(uses=False)
+    env = inside if name == "size" else gymnasium.wrappers.TimeLimit(inside, 20)
+    result = check_environment(env, POOL, set_attribute, steps=500, seconds=60.0)
+    ((level, text),) = found(result, "tasks")
+    assert level == "problem"
+    assert "env.unwrapped" in text
+
+
+def test_a_task_that_only_matters_far_away_is_a_note():
+    far = TaskPool([[50.0 + task] for task in range(4)], names=["length"])
+    result = check(far, shows=False)
+    ((level, text),) = found(result, "tasks")
+    assert level == "note"
+    assert text.startswith("the task changes the attribute 'length' of the environment, but in ")
+    assert result.usable
+    assert result.strategy == "procurl-out"
 
 
 def test_a_set_task_that_works_is_no_problem():

@@ -1,9 +1,11 @@
 """The check that runs when training starts: short, and silent if all is well."""
 
 from time import perf_counter
+from typing import Any
+
+import gymnasium
 
 from procurl.envs.adapters.gym_env import GymEnv
-from procurl.envs.adapters.task_env import TaskEnv
 from procurl.envs.checking.findings import judge
 from procurl.envs.checking.measure import look, play_randomly, respond, sample_tasks
 from procurl.envs.checking.measurements import Measurements
@@ -15,22 +17,25 @@ STEPS = 200  # of random play
 SUBJECTS = ("tasks", "resets", "rewards", "observations")  # an error would end training anyway
 
 
-def start_warnings(env: TaskEnv) -> list[str]:
+def start_warnings(env: gymnasium.Env[Any, Any]) -> list[str]:
     """What would make training pointless, one message each; plays `env`, so pass a copy.
 
     procurl's own environments are not checked.
+
+    Args:
+        env: a `TaskEnv`, possibly inside other wrappers.
     """
-    if isinstance(env.unwrapped, GymEnv) or len(env.pool) == 1:
-        return []
     start, player = perf_counter(), Player(env)
-    tasks = sample_tasks(len(env.pool), TASKS, seed=0)
+    if isinstance(env.unwrapped, GymEnv) or len(player.pool) == 1:
+        return []
+    tasks = sample_tasks(len(player.pool), TASKS, seed=0)
     try:
         starts = look(player, tasks, 0, start + SECONDS / 2)
         responses = respond(player, starts, 0, start + 3 * SECONDS / 4)
         play = play_randomly(player, tasks, STEPS, 0, start + SECONDS)
     except PlayError:  # training meets it as well, and reports it
         return []
-    found = judge(Measurements(starts, responses, play), env.pool, player.has_set_task)
+    found = judge(Measurements(starts, responses, play), player.pool, player.has_set_task)
     return [
         f"{finding.text}. {finding.remedy} `procurl check` shows more."
         for finding in found

@@ -137,6 +137,16 @@ def _nothing_changes(responses: Responses, pool: TaskPool, has_set_task: bool) -
             f"the task changed nothing in the {responses.steps} steps for which there was time",
             "Repeat the check with more --seconds: it is unknown whether the task is used.",
         )
+    if responses.attribute is not None:
+        return Finding(
+            "note",
+            "tasks",
+            f"the task changes the attribute {responses.attribute!r} of the environment, but in "
+            f"{responses.steps:,} steps with one seed and the same actions no observation and no "
+            "reward",
+            "This is fine if tasks differ in rewards that random actions never reach. The critic "
+            "cannot tell such tasks apart: use procurl-out, which needs no critic.",
+        )
     if has_set_task:
         remedy = (
             "set_task must change what reset and step use: set attributes of env.unwrapped, not of "

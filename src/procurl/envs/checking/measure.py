@@ -86,7 +86,25 @@ def respond(player: Player, starts: Starts, seed: int, until: float) -> Response
         compared, steps = compared + 1, steps + taken
         if not differ:
             twins.append((one, other))
-    return Responses(compared, tuple(twins), steps)
+    attribute = _differing_attribute(player, twins[0], seed) if twins else None
+    return Responses(compared, tuple(twins), steps, attribute)
+
+
+def _differing_attribute(player: Player, tasks: tuple[int, int], seed: int) -> str | None:
+    """An attribute of the environment in which two tasks differ right after a reset.
+
+    One that changes with every reset, such as a counter, does not count.
+    """
+    kept = []
+    for task in (tasks[0], tasks[0], tasks[1], tasks[1]):
+        player.reset(task, seed)
+        kept.append(player.attributes())
+    one, again, other, other_again = kept
+    for name in one:
+        repeats = one[name] == again.get(name) and other.get(name) == other_again.get(name)
+        if repeats and one[name] != other.get(name):
+            return name
+    return None
 
 
 def _alike(starts: Starts) -> list[tuple[int, int]]:

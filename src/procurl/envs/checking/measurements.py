@@ -40,7 +40,8 @@ class Responses(NamedTuple):
 
     pairs: int  # compared
     twins: tuple[tuple[int, int], ...]  # pairs whose observations and rewards never differed
-    steps: int  # played on the second task of each pair
+    steps: int  # compared
+    attribute: str | None = None  # of the environment, which differs between the first two twins
 
 
 class Place(NamedTuple):

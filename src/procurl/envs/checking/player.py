@@ -1,6 +1,8 @@
 """Play an environment task by task, with random actions; errors name the task."""
 
 import hashlib
+import logging
+import pickle
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -12,6 +14,8 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from procurl.envs.adapters.play_pool import play_pool
 from procurl.envs.adapters.task_env import TaskEnv
 from procurl.tasks.pool import TaskPool
+
+log = logging.getLogger(__name__)
 
 
 class Step(NamedTuple):
@@ -70,6 +74,7 @@ class Player:
         # Not through TaskEnv if it is outermost: it raises on what is to be found here.
         self._stepped = env.env if env is inside else env
         self._task, self._length = 0, 0
+        self._names = set(vars(env.unwrapped))  # of attributes, before any task is set
         masked = isinstance(self.action_space, Discrete | MultiDiscrete)
         self._masked = masked and env.has_wrapper_attr("action_masks")
 
@@ -83,6 +88,22 @@ class Player:
         self._length += 1
         observation, reward, ended, cut, info = self._timed(self._stepped.step, action)
         return Step(observation, float(reward), bool(ended or cut), info)
+
+    def attributes(self) -> dict[str, bytes]:
+        """The pickled attributes of the innermost environment, but for its random generator.
+
+        Those that only `set_task` has added are left out: the environment does not read them.
+        """
+        inside, found = self._env.unwrapped, {}
+        for name, value in vars(inside).items():
+            own = name in self._names or hasattr(type(inside), name) or not self.has_set_task
+            if name.startswith("_np_random") or not own:
+                continue
+            try:
+                found[name] = pickle.dumps(value)
+            except Exception as error:  # of whatever the environment holds
+                log.debug("attribute %s cannot be pickled: %s", name, error)
+        return found
 
     def seed_actions(self, seed: int) -> None:
         """Make `random_action` start again from a seed."""
