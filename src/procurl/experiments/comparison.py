@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.envs import make_host_env
+from procurl.envs import EnvSource, make_host_env
 from procurl.experiments.batches import Job, RunBatch, batches_of, costly_first
 from procurl.experiments.engines.registry import resolve_engine, trainer_module
 from procurl.experiments.planning import cost_of, make_experiment, read_pools, width_of
@@ -19,8 +19,10 @@ from procurl.experiments.running.logs import open_logs
 from procurl.experiments.running.recorder import recorder, unfinished_batches
 from procurl.internals.files import write_text
 from procurl.internals.hardware import cores, has_gpu
+from procurl.internals.random_state import kept_random_state
 from procurl.records.experiment import RunPlan
 from procurl.records.store import FILE, Store, open_experiment, read_store
+from procurl.tasks.pool import TaskPool
 
 log = logging.getLogger(__name__)
 
@@ -53,10 +55,23 @@ def compare(request: ComparisonRequest) -> Summary:
             job = Job(store.experiment, pool, test_pool, output.keep_models, request.source)
             batches = batches_of(store.plan, store.experiment.width)
             missing = unfinished_batches(store, batches, output.keep_models)
+            if missing and request.source is not None:
+                warn_at_start(request.source, pool)
             with live(store.experiment, batches, set(batches) - set(missing)) as show:
                 ordered = costly_first(missing, lambda contender: cost_of(request, contender, pool))
                 backend.run(out, job, ordered, recorder(store, logs, show))
             return summarize(out, store)
+
+
+def warn_at_start(source: EnvSource, pool: TaskPool) -> None:
+    """Log what would make training in a user's environment pointless."""
+    from procurl.envs.checking.at_start import start_warnings
+
+    env = source.make_task_env(pool)
+    with kept_random_state():
+        for message in start_warnings(env):
+            log.warning("%s: %s", source.name, message)
+    env.close()
 
 
 def summarize(out: Path, store: Store) -> Summary:

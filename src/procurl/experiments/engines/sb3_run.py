@@ -88,6 +88,7 @@ class SB3Run:
             seed=seed,
             eval_env=self._workers.env,
             reset_samples=reset_samples(job),
+            check_env=False,  # the command does it once
         )
         self.callback.picks = []
         self._callbacks = [WholeRun(self._total), self.callback]

@@ -1,0 +1,51 @@
+"""A sweep starts with warnings about an environment in which tasks make no difference."""
+
+import logging
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from procurl.cli import main
+from procurl.envs import resolve_environment
+from procurl.experiments import comparison
+from tests.experiments.corridor import Corridor, lengths
+
+ENV = "tests.experiments.test_start_warnings:Forgetful"
+
+
+class Forgetful(Corridor):
+    """A corridor of one length, whatever the task."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed, options={"context": [3.0]})
+
+
+class Reached(Exception):
+    pass
+
+
+def test_a_task_that_changes_nothing_is_logged(caplog):
+    with caplog.at_level(logging.WARNING, logger="procurl"):
+        comparison.warn_at_start(resolve_environment(ENV), lengths())
+        comparison.warn_at_start(
+            resolve_environment("tests.experiments.corridor:Corridor"), lengths()
+        )
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"{ENV}: the task changes nothing")
+
+
+def test_a_sweep_checks_an_environment_of_a_user_before_it_trains(tmp_path, monkeypatch):
+    checked = []
+
+    def check(source, pool):
+        checked.append((source.name, len(pool)))
+        raise Reached
+
+    monkeypatch.setattr(comparison, "warn_at_start", check)
+    pool = tmp_path / "tasks.csv"
+    pool.write_text("length\n1\n3\n")
+    arguments = ["--pool", str(pool), "--engine", "sb3", "--seeds", "1", "--steps", "64"]
+    with pytest.raises(Reached):
+        main(["compare", ENV, *arguments, "--out", str(tmp_path / "out")])
+    assert checked == [(ENV, 2)]
