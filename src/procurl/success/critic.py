@@ -7,12 +7,12 @@ import numpy as np
 
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array
-from procurl.internals.checks import require_bounds, require_interval
+from procurl.internals.checks import require_bounds, require_choice, require_interval
 from procurl.internals.settings import AUTO
 from procurl.success.bounds import Bound, are_found, complete_bounds
 from procurl.success.calibration import calibrated_values
 from procurl.success.counts import DECAY, OutcomeCounts, add_outcomes, no_counts
-from procurl.success.estimate import Success
+from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
 
 
@@ -28,11 +28,13 @@ class CriticSuccess(Success):
     """The critic's value of every task's initial observation, as a probability (ProCuRL-val).
 
     With rewards of 0 and 1 the value itself is the probability of success. For all other rewards
-    the values are calibrated against the outcomes of the training episodes, see `calibrate`.
+    the values are calibrated against the outcomes of the training episodes, see `calibrate`:
+    whether they were a success, if the environment reports it, or their returns (`measure`).
     With numbers as bounds the estimate is (V − v_min) / (v_max − v_min). These are bounds of
     *discounted* returns. With None for both they are the range over the pool at that moment.
     """
 
+    measure: str = "auto"  # of an episode: `return`, `success`, or success where it is reported
     v_min: Bound = AUTO
     v_max: Bound = AUTO
     refresh_every: int | None = None
@@ -66,5 +68,6 @@ class CriticSuccess(Success):
         return state.estimate
 
     def check(self) -> None:
+        require_choice("measure", self.measure, MEASURES)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
