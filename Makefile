@@ -14,8 +14,10 @@ test: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/mypy
-	$(BIN)/pytest -q -n auto --dist worksteal -m "not soak"
+	@# mypy uses one core for half a minute. It runs beside the tests and reports after them.
+	$(BIN)/mypy > .venv/mypy.txt 2>&1 & types=$$!; \
+	  $(BIN)/pytest -q -n auto --dist worksteal -m "not soak"; tests=$$?; \
+	  wait $$types; types=$$?; cat .venv/mypy.txt; exit $$((tests | types))
 
 soak: .venv/test.stamp
 	$(BIN)/pytest -q -m soak

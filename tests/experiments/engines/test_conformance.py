@@ -119,6 +119,7 @@ def test_a_checkpoint_continues_bit_for_bit(engine):
         assert len(one) == len(other) == 3  # those before the checkpoint are reported again
         assert all(map(equal, one, other))
     ours, theirs = whole[-1].models, rest[-1].models
+    assert set(ours) == set(theirs)
     weights = [name for name in ours if name.endswith((".safetensors", ".zip"))]
     assert len(weights) == 4  # the last and the best of two runs
     for name in weights:
