@@ -140,24 +140,37 @@ def random_problem(seed: int) -> Problem:
 
 
 def best_by_scipy(problem: Problem, objective: Callable, meet_threshold: bool, starts) -> float:
-    """The smallest feasible objective that SLSQP finds from any of `starts`."""
+    """The smallest feasible objective that SLSQP finds from any of `starts`.
+
+    Args:
+        objective: p to its value and its gradient.
+    """
     span = np.ptp(problem.values)
 
-    def divergence(p):
-        return np.sum(p * (np.log(np.maximum(p, 1e-300)) - np.log(problem.q)))
+    def log_ratio(p):
+        return np.log(np.maximum(p, 1e-300)) - np.log(problem.q)
 
     constraints: list[dict[str, Any]] = [
-        {"type": "ineq", "fun": lambda p: problem.max_kl - divergence(p)},
-        {"type": "eq", "fun": lambda p: p.sum() - 1.0},
+        {
+            "type": "ineq",
+            "fun": lambda p: problem.max_kl - np.sum(p * log_ratio(p)),
+            "jac": lambda p: -log_ratio(p) - 1.0,
+        },
+        {"type": "eq", "fun": lambda p: p.sum() - 1.0, "jac": np.ones_like},
     ]
     if meet_threshold:
-        mean = {"type": "ineq", "fun": lambda p: (p @ problem.values - problem.threshold) / span}
+        mean = {
+            "type": "ineq",
+            "fun": lambda p: (p @ problem.values - problem.threshold) / span,
+            "jac": lambda p: problem.values / span,
+        }
         constraints.append(mean)
     found = []
     for start in starts:
         result = minimize(
             objective,
             start,
+            jac=True,
             method="SLSQP",
             bounds=[(1e-12, 1.0)] * len(problem.q),
             constraints=constraints,
@@ -169,13 +182,17 @@ def best_by_scipy(problem: Problem, objective: Callable, meet_threshold: bool, s
     return min(found) if found else np.inf
 
 
-def loss(values, p) -> float:
-    return -float(p @ values)
+def loss(values, p) -> tuple[float, np.ndarray]:
+    return -float(p @ values), -values
 
 
 def distance(p) -> float:
     """KL(p‖uniform)."""
     return float(np.sum(p * np.log(np.maximum(p, 1e-300))) + np.log(len(p)))
+
+
+def distance_with_gradient(p) -> tuple[float, np.ndarray]:
+    return distance(p), np.log(np.maximum(p, 1e-300)) + 1.0
 
 
 @pytest.mark.filterwarnings("ignore:Values in x were outside bounds")
@@ -199,7 +216,8 @@ def test_solver_against_scipy(seeds):
                 compared += 1
         if not out_of_reach:
             assert (threshold - p @ values) / span <= 1e-6
-            best = best_by_scipy(problem, distance, True, [q, p, np.full(len(q), 1 / len(q))])
+            starts = [q, p, np.full(len(q), 1 / len(q))]
+            best = best_by_scipy(problem, distance_with_gradient, True, starts)
             assert distance(p) - best <= 1e-6
             compared += np.isfinite(best)
     assert compared >= 45, "scipy must have solved nearly all of them, or nothing was compared"
