@@ -1,11 +1,12 @@
 """The committed records: what they must hold, the paper's claims over them, and their pages."""
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from procurl.experiments.compact_records.files import read_records, record_names
+from procurl.experiments.compact_records import files
 from procurl.experiments.paper.agreement import (
     CURVE_ROWS,
     METRICS_ROWS,
@@ -24,9 +25,17 @@ FALLEN = {"noise-pointmass-s", "gamma-basickarel"}
 EXPLAINED = {"spdl"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _each_record_is_read_once():
+    """Reading 190,000 evaluations takes longer than anything these tests do with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "read_records", cache(files.read_records))
+        yield
+
+
 @pytest.fixture(scope="module")
 def records():
-    return {name: read_records(RECORDS / name) for name in record_names(RECORDS)}
+    return {name: files.read_records(RECORDS / name) for name in files.record_names(RECORDS)}
 
 
 @pytest.fixture(scope="module")
