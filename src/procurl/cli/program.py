@@ -252,6 +252,9 @@ def _envs(_: argparse.Namespace) -> int:
         print(f"  Gymnasium id: {spec.gym_id}")
         print(f"  observation of {len(env.observation_low)} numbers, {actions}")
         print(f"  context: {', '.join(env.context_names)}; at most {env.horizon} steps")
+    print()
+    print("Or any other: a Gymnasium id such as CartPole-v1, or FILE.py:function or")
+    print("package.module:function that makes a Gymnasium environment.")
     return 0
 
 

@@ -195,7 +195,8 @@ def _compare(parsed: argparse.Namespace) -> int:
         require_extra("sb3", "stable_baselines3", "gymnasium")
     else:
         require_extra("jax", "jax", "flax", "optax")
-    summary = compare(request)
+    with _log_to_stderr("procurl.experiments.comparison"):
+        summary = compare(request)
     print(f"{summary.table}\n")
     if summary.report is not None:
         print(f"report: {summary.report}")

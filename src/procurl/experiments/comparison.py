@@ -11,6 +11,7 @@ from procurl.envs import EnvSource, make_host_env
 from procurl.experiments.batches import Job, RunBatch, batches_of, costly_first
 from procurl.experiments.engines.registry import resolve_engine, trainer_module
 from procurl.experiments.planning import cost_of, make_experiment, read_pools, width_of
+from procurl.experiments.presets import preset_of
 from procurl.experiments.request import ComparisonRequest
 from procurl.experiments.running.backend import Backend
 from procurl.experiments.running.live import live
@@ -20,7 +21,8 @@ from procurl.experiments.running.recorder import recorder, unfinished_batches
 from procurl.internals.files import write_text
 from procurl.internals.hardware import cores, has_gpu
 from procurl.internals.random_state import kept_random_state
-from procurl.records.experiment import RunPlan
+from procurl.records.evaluation import evaluation_tasks
+from procurl.records.experiment import Experiment, RunPlan
 from procurl.records.store import FILE, Store, open_experiment, read_store
 from procurl.tasks.pool import TaskPool
 
@@ -56,20 +58,40 @@ def compare(request: ComparisonRequest) -> Summary:
             batches = batches_of(store.plan, store.experiment.width)
             missing = unfinished_batches(store, batches, output.keep_models)
             if missing and request.source is not None:
+                log.info("%s", headline(experiment, pool))
                 warn_at_start(request.source, pool)
-            with live(store.experiment, batches, set(batches) - set(missing)) as show:
+            done, planned = set(batches) - set(missing), store.plan.seeds
+            with live(store.experiment, batches, done, planned) as show:
                 ordered = costly_first(missing, lambda contender: cost_of(request, contender, pool))
                 backend.run(out, job, ordered, recorder(store, logs, show))
             return summarize(out, store)
 
 
+def headline(experiment: Experiment, pool: TaskPool) -> str:
+    """What is trained, in one line."""
+    student = experiment.student or {}
+    algorithm = f"our PPO ({experiment.engine} engine)"
+    if "algo" in student:
+        algorithm = f"{student['algo']} of Stable-Baselines3 ({student['policy']})"
+    preset = preset_of(experiment)
+    played = evaluation_tasks(len(pool), preset.eval_tasks)
+    some = "all" if len(played) == len(pool) else f"always the same {len(played)}"
+    return (
+        f"{experiment.env}: {algorithm}, {experiment.steps:,} steps on {len(pool):,} tasks, "
+        f"evaluated on {some} every {preset.eval_every:,} steps"
+    )
+
+
 def warn_at_start(source: EnvSource, pool: TaskPool) -> None:
     """Log what would make training in a user's environment pointless."""
+    from procurl.envs.adapters.play_pool import task_env_of
     from procurl.envs.checking.at_start import start_warnings
 
     env = source.make_task_env(pool)
+    inside = task_env_of(env)
+    assert inside is not None
     with kept_random_state():
-        for message in start_warnings(env):
+        for message in start_warnings(inside):
             log.warning("%s: %s", source.name, message)
     env.close()
 

@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 
 from procurl.envs import EnvSource, environment_names, make_host_env, resolve_environment
 from procurl.envs.mujoco.threads import thread_count
-from procurl.experiments.algorithms import AlgorithmSettings, algorithm_settings, is_on_policy
+from procurl.experiments.algorithms import (
+    AlgorithmSettings,
+    algorithm_settings,
+    is_on_policy,
+    make_model,
+)
 from procurl.experiments.engines.registry import (
     ENGINES,
     default_engine,
@@ -196,7 +201,7 @@ class ComparisonRequest:
     @cached_property
     def spaces(self) -> Spaces:
         """The observations and actions of the environment."""
-        env = (self.source or resolve_environment(self.env)).make()
+        env = self._make_env()
         horizon = None if env.spec is None else env.spec.max_episode_steps
         found = Spaces(env.observation_space, env.action_space, horizon)
         env.close()
@@ -299,11 +304,16 @@ class ComparisonRequest:
                     f"n_envs must divide the {student.n_steps} steps of an update, got "
                     f"{self.training.n_envs}"
                 )
+        else:
+            make_model(student, self._make_env()).env.close()  # raises if it does not fit
         if eval_every is not None and eval_every < self.update_steps:
             raise ValueError(
                 f"eval_every must be at least the {self.update_steps} steps of an update, got "
                 f"{eval_every}: runs are evaluated between updates"
             )
+
+    def _make_env(self) -> Any:
+        return (self.source or resolve_environment(self.env)).make()
 
     def _default_strategies(self) -> tuple[str, str]:
         student = self.student

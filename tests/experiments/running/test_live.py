@@ -40,6 +40,13 @@ def test_standing_by_hand():
     assert sweep.seconds_left() == pytest.approx(5.0)
 
 
+def test_runs_that_only_fill_up_a_batch_are_not_counted():
+    sweep = SweepProgress(1000, VAL, [VAL[0]], planned={"procurl-val": 5})
+    assert sweep.contender("procurl-val").summary.startswith("4/5 runs")
+    sweep.update(said(VAL[1], 1000, finished=(None,) * 4))
+    assert sweep.contender("procurl-val").summary.startswith("5/5 runs")
+
+
 def test_the_end_is_guessed_from_the_slowest_where_a_contender_has_not_begun():
     """900 steps are left of one batch and 1000 of each of three, at 50 a second, one at a time."""
     clock = Clock()

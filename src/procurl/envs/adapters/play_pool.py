@@ -24,16 +24,25 @@ def play_pool(
         pool: its tasks.
         set_task: as for `TaskEnv`; None keeps that of the `TaskEnv` it holds.
     """
-    outside: gymnasium.Wrapper[Any, Any, Any, Any] | None = None
-    inside = env
-    while isinstance(inside, gymnasium.Wrapper) and not isinstance(inside, TaskEnv):
-        outside, inside = inside, inside.env
-    if not isinstance(inside, TaskEnv):
+    inside = task_env_of(env)
+    if inside is None:
         return TaskEnv(env, pool, set_task)
     if set_task is None and inside.pool.fingerprint == pool.fingerprint:
         return env
     replaced = TaskEnv(inside.env, pool, set_task or inside.task_setter)
-    if outside is None:
+    if inside is env:
         return replaced
+    outside: Any = env
+    while outside.env is not inside:
+        outside = outside.env
     outside.env = replaced
     return env
+
+
+def task_env_of(env: gymnasium.Env[Any, Any]) -> TaskEnv | None:
+    """The `TaskEnv` that `env` is or holds inside other wrappers; None if there is none."""
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, TaskEnv):
+            return env
+        env = env.env
+    return None

@@ -22,6 +22,7 @@ from procurl.internals.archive import content_errors, pack_archive, unpack_archi
 from procurl.records.evaluation import Evaluation
 
 SAVE_SECONDS = 20.0  # between checkpoints; evaluations have one as well
+SAVE_SHARE = 0.1  # of the time, at most, for checkpoints between evaluations
 REPORT_SECONDS = 0.5  # between reports of progress
 # Fields that were added to experiments later, with the value that older checkpoints imply.
 ADDED_FIELDS = {"eval_every": None, "eval_episodes": None, "env_version": None}
@@ -65,6 +66,7 @@ def train_batch(
     sent = 0
     stopped = [step is not None for step in trainer.stopped_at]
     reported_at = saved_at = time.monotonic()
+    pause = SAVE_SECONDS
 
     def progress(**more: Any) -> Progress:
         latest = [run[-1].performance for run in trainer.evaluations if run]
@@ -83,11 +85,12 @@ def train_batch(
         if trainer.train_steps >= job.experiment.steps:
             _evaluate_last(trainer, job.experiment.steps)
         now, stop = time.monotonic(), stopping()
-        if len(trainer.evaluations[0]) > sent or now - saved_at > SAVE_SECONDS or stop:
+        if len(trainer.evaluations[0]) > sent or now - saved_at > pause or stop:
             yield progress(checkpoint=_pack(trainer, identity), evaluations=unsent())
             for message in _newly_stopped(trainer, batch, stopped):
                 yield progress(message=message)
             saved_at = reported_at = time.monotonic()
+            pause = max(SAVE_SECONDS, (saved_at - now) / SAVE_SHARE)  # a replay buffer takes long
         elif now - reported_at > REPORT_SECONDS:
             yield progress()
             reported_at = now

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TextIO, cast
 
@@ -41,6 +41,7 @@ class SweepProgress:
         batches: all of them.
         finished: those that are done already.
         clock: seconds.
+        planned: seeds of each contender that were requested; the last batch may hold more.
     """
 
     def __init__(
@@ -49,11 +50,13 @@ class SweepProgress:
         batches: Sequence[RunBatch],
         finished: Collection[RunBatch],
         clock: Callable[[], float] = time.monotonic,
+        planned: Mapping[str, int] | None = None,
     ) -> None:
         self._clock = clock
         self._steps = steps
         self._at = {batch: steps if batch in finished else 0 for batch in batches}
         self._finished = set(finished)
+        self._planned = planned or {}
         self._scores: dict[RunBatch, float] = {}
         self._begun: dict[RunBatch, int] = {}  # step of the first report
         self._since: dict[RunBatch, tuple[float, int]] = {}  # time and step after compilation
@@ -83,11 +86,16 @@ class SweepProgress:
             label,
             steps=sum(self._at[batch] * batch.width for batch in mine),
             total=self._steps * runs,
-            finished=sum(batch.width for batch in mine if batch in self._finished),
-            runs=runs,
+            finished=sum(self._requested(batch) for batch in mine if batch in self._finished),
+            runs=sum(map(self._requested, mine)),
             speed=sum(self._speeds[b] * b.width for b in training) if training else None,
             performance=sum(scores) / len(scores) if scores else None,
         )
+
+    def _requested(self, batch: RunBatch) -> int:
+        """The number of its runs that were requested; the others only fill it up."""
+        planned = self._planned.get(batch.contender.label, batch.seeds.stop)
+        return max(0, min(batch.width, planned - batch.first_seed))
 
     def seconds_left(self) -> float | None:
         """An estimate of the time left; None while no speed is known.
@@ -113,10 +121,13 @@ class SweepProgress:
 
 @contextmanager
 def live(
-    experiment: Experiment, batches: Sequence[RunBatch], finished: Collection[RunBatch]
+    experiment: Experiment,
+    batches: Sequence[RunBatch],
+    finished: Collection[RunBatch],
+    planned: Mapping[str, int] | None = None,
 ) -> Iterator[Listener]:
     """Show a bar per contender on a terminal, and elsewhere a line at every tenth of the way."""
-    sweep = SweepProgress(experiment.steps, batches, finished)
+    sweep = SweepProgress(experiment.steps, batches, finished, planned=planned)
     stream = safe(sys.stderr)  # whether anyone reads must not decide about training
     view = _bars if stream.isatty() else _lines
     with view(sweep, stream) as show:

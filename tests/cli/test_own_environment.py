@@ -1,0 +1,141 @@
+"""An environment of a user on the command line: trained, resumed, reported and refused."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("stable_baselines3")
+
+from procurl.cli import main
+from procurl.records.store import read_store
+from tests.experiments import corridor
+
+CODE = Path(corridor.__file__).read_text()
+SHORT = ["--steps", "256", "--eval-every", "128", "--workers", "1"]
+SMALL = ["--set", "n_steps=64", "batch_size=64", "n_epochs=1"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of a user, and `out` with one seed of two strategies."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "walk.py").write_text(CODE)
+    (folder / "tasks.csv").write_text("length\n1\n3\n6\n")
+    (folder / "test.csv").write_text("length\n2\n")
+    assert main(command(folder, "--seeds", "1")) == 0
+    return folder
+
+
+def command(folder, *more, name="compare", env="walk.py:Corridor", out="out"):
+    words = [name, f"{folder / env}", "--pool", f"{folder / 'tasks.csv'}", *SHORT, *SMALL, *more]
+    if name == "compare":
+        words += ["--strategies", "procurl-out", "iid"]
+    return [*words, "--test-pool", f"{folder / 'test.csv'}", "--out", f"{folder / out}"]
+
+
+def rows(folder, capsys):
+    capsys.readouterr()
+    assert main(["export", str(folder)]) == 0
+    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+
+
+def test_it_is_trained_by_our_ppo_and_recorded(folder, capsys):
+    found = rows(folder / "out", capsys)
+    assert {row["env"] for row in found} == {"walk.py:Corridor"}
+    assert {row["engine"] for row in found} == {"host"}
+    assert [(row["strategy"], row["seed"], row["step"]) for row in found] == [
+        (strategy, "0", step) for strategy in ("procurl-out", "iid") for step in ("128", "256")
+    ]
+    assert all(0.0 <= float(row["test_performance"]) <= 1.0 for row in found)
+    assert (folder / "out" / "report.html").stat().st_size > 10_000
+
+
+def test_more_seeds_extend_the_directory_even_if_the_file_has_moved(folder, capsys):
+    before = rows(folder / "out", capsys)
+    (folder / "moved").mkdir()
+    (folder / "moved" / "walk.py").write_text(CODE)
+    assert main(command(folder, "--seeds", "2", env="moved/walk.py:Corridor")) == 0
+    shown = capsys.readouterr()
+    line = "walk.py:Corridor: our PPO (host engine), 256 steps on 3 tasks, evaluated on all every"
+    assert f"{line} 128 steps\n" in shown.err
+    assert "procurl-out     2" in shown.out
+    after = rows(folder / "out", capsys)
+    assert [row for row in after if row["seed"] == "0"] == before
+    assert len(after) == 2 * len(before)
+
+
+def test_a_changed_file_is_refused(folder, capsys):
+    (folder / "changed").mkdir()
+    changed = folder / "changed" / "walk.py"
+    changed.write_text(CODE.replace("LIMIT = 8", "LIMIT = 9"))
+    assert main(command(folder, "--seeds", "2", env="changed/walk.py:Corridor")) == 2
+    error = capsys.readouterr().err
+    assert f"{folder / 'out'} holds another experiment: its environment's code differs (" in error
+
+
+def test_an_algorithm_of_stable_baselines3_keeps_its_models(folder, capsys):
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3 import DQN
+
+    words = ["train", f"{folder / 'walk.py'}:Corridor", "--strategy", "procurl-out", *SHORT]
+    words += ["--pool", f"{folder / 'walk.py'}:lengths", "--algo", "DQN", "--seeds", "1"]
+    words += ["--set", "learning_starts=20", "buffer_size=300", "--out", f"{folder / 'dqn'}"]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert "DQN of Stable-Baselines3 (MlpPolicy), 256 steps on 3 tasks" in shown.err
+    assert "for DQN.load" in shown.out
+    (model,) = (folder / "dqn").glob("runs/*/*/models/seed-00000.zip")
+    assert DQN.load(model, device="cpu").buffer_size == 300
+    with read_store(folder / "dqn") as store:
+        assert store.experiment.student == {
+            "type": "AlgorithmSettings",
+            "algo": "DQN",
+            "policy": "MlpPolicy",
+            "arguments": {"learning_starts": 20, "buffer_size": 300},
+        }
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["{}/walk.py"], "{}/walk.py: name the function that makes the environment"),
+        (["{}/walk.py:Corridor"], "walk.py:Corridor has no pool of tasks: pass --pool FILE.csv"),
+        (["CartPole-v1"], "or --pool seeds:1000 if its levels depend on reset(seed=…)"),
+        (["CartPole-v1", "--pool", "seeds:0"], "must be a positive integer, got 'seeds:0'"),
+        (["CartPole-v1", "--engine", "jax"], "engine jax compiles pointmass-s"),
+        (["CartPole-v1", "--engine", "host", "--algo", "DQN"], "algo needs the engine sb3, got"),
+        (["CartPole-v1", "--algo", "SAC"], "SAC cannot be made: The algorithm only supports"),
+        (["CartPole-v1", "--algo", "DQNN"], "'DQNN' is not known. Did you mean 'DQN'?"),
+        (["CartPole-v1", "--algo", "DQN", "--policy", "MlpPolic"], "Did you mean 'MlpPolicy'?"),
+        (["CartPole-v1", "--algo", "DQN", "--set", "lr=1"], "Did you mean 'learning_rate'?"),
+        (["CartPole-v1", "--set", "lr=1"], "Did you mean 'learning_rate'?"),
+        (["CartPole-v1", "--strategies", "iid", "iid"], "got 'iid' more than once: --seeds sets"),
+        (["pointmass-s", "--set-task", "a.py:b"], "set_task is for environments that are not ours"),
+        (["CartPole-v1", "--set-task", "a.py:b"], "a.py:b: the file a.py does not exist"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_no_directory(words, message, folder, capsys):
+    out = folder / "mistake"
+    assert main(["compare", *(word.format(folder) for word in words), "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert message.format(folder) in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_an_animation_needs_an_environment_of_ours(folder, capsys):
+    words = ["train", "CartPole-v1", "--strategy", "iid", "--render", f"{folder / 'a.gif'}"]
+    assert main([*words, "--out", f"{folder / 'mistake'}"]) == 2
+    assert "--render draws pointmass-s" in capsys.readouterr().err
+
+
+def test_results_of_a_file_get_a_short_directory():
+    from procurl.cli.training import _folder_name
+
+    assert _folder_name("envs/walk.py:make_walk") == "walk-make_walk"
+    assert _folder_name("my.module:make") == "my.module-make"
+    assert _folder_name("procurl/PointMass-s-v0") == "procurl-PointMass-s-v0"
+    assert _folder_name("pointmass-s") == "pointmass-s"
