@@ -311,7 +311,7 @@ def _success(play: RandomPlay) -> Finding:
     known = ~np.isnan(play.success)
     if known.all():
         rate = play.success.mean()
-        text = f"reported in info['is_success'], {rate:.1%} for a random policy"
+        text = f"reported in info['is_success'] and used; {rate:.1%} for a random policy"
         if rate == 1:
             return Finding("note", "success", text, "Every task is solved already.")
         return Finding("ok", "success", text)
