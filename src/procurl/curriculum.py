@@ -14,6 +14,7 @@ from procurl.internals.archive import content_errors, read_archive, write_archiv
 from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer, require_number
 from procurl.internals.settings import AUTO, describe
+from procurl.monitor import CurriculumMonitor
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.success import Success
@@ -32,6 +33,10 @@ class Metrics(NamedTuple):
     mean_success: float | None  # over the pool; None if the strategy estimates no success
     most_likely: Ids  # task ids, the most likely first
     least_likely: Ids  # task ids, the least likely first
+    # Mean absolute difference between estimated and achieved success over the recent training
+    # episodes; None if there is no estimate, or there are few episodes.
+    calibration: float | None = None
+    achieved_success: float | None = None  # mean outcome of these episodes
 
 
 class Curriculum:
@@ -69,6 +74,8 @@ class Curriculum:
         self._state = self.strategy.init(len(pool))
         self._cumulative: NDArray[np.float64] | None = None
         self._bounds_fit = True  # of all evidence so far
+        self._observed = False  # whether there was any
+        self._monitor = CurriculumMonitor(strategy_name(strategy), pool)
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,8 +93,11 @@ class Curriculum:
         require_integer("k", k, at_least=1)
         with self._lock:
             if self._cumulative is None:
-                cumulative = np.cumsum(self.probabilities())
+                probabilities = self.probabilities()
+                cumulative = np.cumsum(probabilities)
                 cumulative /= cumulative[-1]
+                if self._observed and self.strategy.uses:
+                    self._monitor.add_refresh(probabilities, self.success(), self.step)
                 self._cumulative = cumulative
             return np.searchsorted(self._cumulative, self._rng.random(k), side="right")
 
@@ -100,9 +110,18 @@ class Curriculum:
         with self._lock:
             checked = self._check(evidence)
             self._check_bounds(checked)
+            before = self.success() if self._observed else None
             self._state = self.strategy.update(self._state, checked)
+            self._compare_outcomes(before, checked)
             self._cumulative = None
+            self._observed = True
             self.step = float(checked.step)
+
+    def _compare_outcomes(self, success: NDArray[np.float64] | None, evidence: Evidence) -> None:
+        """Compare the outcomes in `evidence` with the estimate that their tasks were drawn by."""
+        if success is not None and evidence.wins is not None and evidence.losses is not None:
+            wins, losses = np.asarray(evidence.wins), np.asarray(evidence.losses)
+            self._monitor.add_episodes(success, wins, losses)
 
     def probabilities(self) -> NDArray[np.float64]:
         """[n] how likely each task is to be drawn next."""
@@ -124,10 +143,11 @@ class Curriculum:
         return None if success is None else np.asarray(success, dtype=np.float64)
 
     def metrics(self, top: int = 5) -> Metrics:
-        """Entropy, effective number of tasks, mean success, most and least likely tasks."""
+        """Entropy, effective number of tasks, estimated and achieved success, extreme tasks."""
         require_integer("top", top, at_least=1)
         with self._lock:
             p, success = self.probabilities(), self.success()
+            calibration = self._monitor.calibration
         entropy = -float(np.sum(p * np.log(np.where(p > 0, p, 1.0))))
         return Metrics(
             entropy=entropy,
@@ -135,6 +155,8 @@ class Curriculum:
             mean_success=None if success is None else float(success.mean()),
             most_likely=_smallest(-p, top),
             least_likely=_smallest(p, top),
+            calibration=None if calibration is None else calibration.error,
+            achieved_success=None if calibration is None else calibration.achieved,
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -167,6 +189,7 @@ class Curriculum:
         self._probabilities(state)  # raises if nothing can be drawn from this state
         with self._lock:
             self._state, self._rng, self._cumulative = state, rng, None
+            self._observed = self._observed or saved["step"] > 0
             self.step = float(saved["step"])
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -336,11 +336,13 @@ def test_metrics_are_logged():
         def _on_rollout_end(self):
             seen.update(logger.name_to_value)
 
-    model.learn(96, callback=[CurriculumCallback(VAL), Look()])
+    model.learn(320, callback=[CurriculumCallback(VAL), Look()])
+    assert 0.0 <= seen["curriculum/calibration"] <= 1.0
     assert {
         "curriculum/entropy",
         "curriculum/effective_tasks",
         "curriculum/mean_success",
+        "curriculum/achieved_success",
         "curriculum/teacher_steps",
     } <= seen.keys()
 

@@ -340,8 +340,9 @@ class CurriculumCallback(BaseCallback):
         metrics = self.curriculum.metrics()
         self.logger.record("curriculum/entropy", metrics.entropy)
         self.logger.record("curriculum/effective_tasks", metrics.effective_tasks)
-        if metrics.mean_success is not None:
-            self.logger.record("curriculum/mean_success", metrics.mean_success)
+        for name in ("mean_success", "achieved_success", "calibration"):
+            if (value := getattr(metrics, name)) is not None:
+                self.logger.record(f"curriculum/{name}", value)
         self.logger.record("curriculum/teacher_steps", self.teacher_steps)
 
 

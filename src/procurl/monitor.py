@@ -1,0 +1,161 @@
+"""Whether a curriculum has an effect, and how good its estimate of success is."""
+
+import logging
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from procurl.internals.arrays import Floats
+from procurl.tasks.pool import TaskPool
+
+BINS = 10  # of estimates, within which outcomes are averaged
+MEMORY = 1_000.0  # episodes that calibration is measured on, about
+FEWEST_EPISODES = 20  # for calibration to be known
+REFRESHES = 20  # without an effect, after which a user is warned
+EVEN = 0.99  # share of the largest entropy from which tasks count as drawn evenly
+EDGE = 0.02  # estimates this close to 0 or 1 do not tell tasks apart
+NEAR_EDGE = 0.1  # likewise for the mean, if tasks are drawn evenly
+WELL_CALIBRATED = 0.15  # the largest error of an estimate to trust
+ESTIMATES = {
+    "failure": "every task is estimated to fail",
+    "success": "every task is estimated to be solved",
+    "alike": "all tasks are estimated to be about equally hard",
+}
+IF_TRUE = {
+    "failure": "add easier tasks, or wait until the agent wins some",
+    "success": "add harder tasks, or stop training",
+    "alike": "nothing, unless you know that tasks differ; then show the task in the observation",
+}
+log = logging.getLogger(__name__)
+# Kinds of warnings that were logged, by pool: many runs of one process may share it.
+_logged: WeakKeyDictionary[TaskPool, set[tuple[str, str]]] = WeakKeyDictionary()
+
+
+class Calibration(NamedTuple):
+    """Estimated against achieved success, over the recent training episodes."""
+
+    error: float  # mean absolute difference
+    estimated: float  # mean over the episodes, of the estimate when they were drawn
+    achieved: float  # mean outcome of the episodes
+
+
+class CurriculumMonitor:
+    """Watches the distribution and the estimate of a curriculum over its n tasks.
+
+    Args:
+        strategy: its name, for warnings.
+        pool: the tasks.
+    """
+
+    def __init__(self, strategy: str, pool: TaskPool) -> None:
+        self._strategy = strategy
+        self._pool = pool
+        self._estimated = np.zeros(BINS)  # sums over episodes, by bins of the estimate
+        self._achieved = np.zeros(BINS)
+        self._episodes = np.zeros(BINS)
+        self._idle_refreshes = 0  # in a row
+        self._idle_episodes: float | None = None  # during them; None if unknown
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How far the estimate is off; None before enough episodes have ended.
+
+        Tasks with similar estimates are taken together, because the outcome of a single episode
+        says little: Σ_bins |Σ estimated − Σ achieved| / episodes.
+        """
+        total = float(self._episodes.sum())
+        if total < FEWEST_EPISODES:
+            return None
+        error = np.abs(self._estimated - self._achieved).sum() / total
+        means = (float(sums.sum() / total) for sums in (self._estimated, self._achieved))
+        return Calibration(float(error), *means)
+
+    def add_episodes(self, success: Floats, wins: Floats, losses: Floats) -> None:
+        """Compare the outcomes of training episodes with the estimate that they were drawn by.
+
+        Args:
+            success: [n] the estimate.
+            wins: [n] episodes won since then.
+            losses: [n] episodes lost since then.
+        """
+        played = wins + losses
+        bins = np.minimum((success * BINS).astype(np.int64), BINS - 1)
+        kept = (1.0 - 1.0 / MEMORY) ** float(played.sum())
+        for sums, weights in (
+            (self._estimated, success * played),
+            (self._achieved, wins),
+            (self._episodes, played),
+        ):
+            sums *= kept
+            sums += np.bincount(bins, weights, BINS)
+        if self._idle_refreshes:
+            self._idle_episodes = (self._idle_episodes or 0.0) + float(played.sum())
+
+    def add_refresh(self, probabilities: Floats, success: Floats | None, step: float) -> None:
+        """Warn once if the distribution stays uniform or the estimate stays at 0 or 1.
+
+        Args:
+            probabilities: [n] of being drawn next.
+            success: [n] the estimate, None if the strategy has none.
+            step: training steps so far.
+        """
+        kind = _kind_of_idleness(probabilities, success)
+        if kind is None:
+            self._idle_refreshes, self._idle_episodes = 0, None
+            return
+        self._idle_refreshes += 1
+        # With little evidence per refresh, an even distribution is no surprise.
+        few = self._idle_episodes is not None and self._idle_episodes < len(probabilities)
+        logged = _logged.setdefault(self._pool, set())
+        if self._idle_refreshes < REFRESHES or few or (self._strategy, kind) in logged:
+            return
+        logged.add((self._strategy, kind))
+        log.warning(
+            "%s, %d refreshes up to step %s: %s",
+            self._strategy,
+            self._idle_refreshes,
+            f"{step:,.0f}",
+            " ".join(self._explanation(kind, success)),
+        )
+
+    def _explanation(self, kind: str, success: Floats | None) -> Iterator[str]:
+        """What the curriculum does, what was achieved, and what to do."""
+        if success is None:
+            yield "tasks are drawn almost evenly, so the curriculum has no more effect than iid."
+            return
+        span = f"(success {success.min():.2f} to {success.max():.2f})"
+        yield f"{ESTIMATES[kind]} {span}, so tasks are drawn almost evenly."
+        found = self.calibration
+        if found is None:
+            yield f"If this is true: {IF_TRUE[kind]}. If not: {_better_estimate(self._strategy)}."
+            return
+        yield (
+            f"In recent training episodes, success was estimated at {found.estimated:.2f} and "
+            f"{found.achieved:.2f} was achieved (calibration error {found.error:.2f})."
+        )
+        true = found.error <= WELL_CALIBRATED
+        yield f"To do: {IF_TRUE[kind] if true else _better_estimate(self._strategy)}."
+
+
+def _better_estimate(strategy: str) -> str:
+    other = "" if strategy == "procurl-out" else ", or use procurl-out"
+    return f"improve the estimate: leave out v_min and v_max if you passed them{other}"
+
+
+def _kind_of_idleness(probabilities: Floats, success: Floats | None) -> str | None:
+    """Why a curriculum has no effect: `failure`, `success`, `alike` or `even`; None if it has."""
+    if len(probabilities) < 2:
+        return None
+    if success is not None and (success.max() < EDGE or success.min() > 1.0 - EDGE):
+        return "failure" if success.max() < EDGE else "success"
+    positive = probabilities[probabilities > 0]
+    entropy = -float(np.sum(positive * np.log(positive)))
+    if entropy < EVEN * math.log(len(probabilities)):
+        return None
+    if success is None:
+        return "even"
+    mean = float(success.mean())
+    return "failure" if mean < NEAR_EDGE else "success" if mean > 1.0 - NEAR_EDGE else "alike"
