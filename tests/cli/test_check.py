@@ -126,6 +126,13 @@ def test_the_program_runs_as_it_is_printed(arguments, folder, capsys):
     assert len(lines.partition("\n\n")[2].splitlines()) == 3
 
 
+def test_files_in_a_folder_are_imported_from_it(folder, capsys):
+    (folder / "envs").mkdir()
+    (folder / "corridor.py").rename(folder / "envs" / "lab.py")
+    _, out, _ = check(capsys, "envs/lab.py:with_tasks")
+    assert "from envs.lab import with_tasks\n" in program(out)
+
+
 def test_a_forgotten_task_is_status_1_and_gets_no_program(folder, capsys):
     status, out, _ = check(capsys, "corridor.py:Corridor", "--pool", "tasks.csv")
     assert status == 1

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from procurl.envs.registry import ENVIRONMENTS
@@ -104,10 +105,21 @@ def _pool(text: str | None, source: EnvSource) -> _Code:
 def _name(function: Callable[..., Any]) -> _Code:
     """A function of the user."""
     if isinstance(function, UserFunction):
-        name, module = function.name, function.file.removesuffix(".py")
+        name, module = function.name, _module(function)
     else:
         name, module = function.__qualname__, function.__module__
     return _Code(name, ((module, name.partition(".")[0]),))
+
+
+def _module(function: UserFunction) -> str:
+    """The module of a user's function, as a program in the current directory imports it."""
+    if function.text is None:
+        return function.place
+    file = Path(function.place)
+    below = file.is_relative_to(Path.cwd())
+    return ".".join(
+        (file.relative_to(Path.cwd()) if below else Path(file.name)).with_suffix("").parts
+    )
 
 
 def _quote(text: str) -> str:
