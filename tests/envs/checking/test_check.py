@@ -244,6 +244,14 @@ def test_returns_that_never_differ_are_noted():
     assert "chance" not in text
 
 
+def test_rare_rewards_are_seen():
+    rare = TaskPool([[8.5], [9.0]], names=["length"])
+    result = check(rare, steps=4000)
+    returns = result.measurements.play.returns
+    assert 0 < returns.mean() < 0.05
+    assert found(result, "returns")[0][1].startswith("0 to 1 for a random policy, median 0")
+
+
 def test_tasks_that_are_equally_hard_are_noted():
     class Coin(Corridor):
         """Every task is a coin toss."""
@@ -266,12 +274,12 @@ def test_an_environment_without_a_visible_end_is_checked_in_time():
 
     start = time.perf_counter()
     result = check_environment(Slow(ends=False), POOL, seconds=0.5)
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 10
     ((level, text),) = found(result, "episodes")
     assert level == "note"
     assert "--seconds" in text
     speed = result.measurements.play.steps_per_second
-    assert 20 < speed < 100
+    assert 1 < speed < 100
     assert found(result, "speed")[0][1].endswith("for 1,000,000 steps without learning")
 
 
