@@ -54,7 +54,7 @@ def example_lines(pool: str | None, source: EnvSource, check: "EnvironmentCheck"
 
 def _has_tasks(source: EnvSource) -> bool:
     """Whether the environment is a `TaskEnv` or wraps one."""
-    from procurl.envs.checking.player import task_env_of
+    from procurl.envs.adapters.play_pool import task_env_of
 
     return task_env_of(source.make()) is not None
 

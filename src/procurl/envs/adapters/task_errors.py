@@ -9,6 +9,7 @@ from weakref import WeakSet
 from procurl.tasks.pool import TaskPool
 
 LONG_EPISODE = 30_000  # steps without an end after which a user is warned
+LONGEST_EPISODE = 300_000  # steps after which an evaluation stops waiting for the end
 SHOWN = 100  # characters of a task
 log = logging.getLogger(__name__)
 _warned_of: WeakSet[TaskPool] = WeakSet()  # pools with an episode that did not end
@@ -80,4 +81,13 @@ def warn_of_long_episode(pool: TaskPool, task: int, step: int) -> None:
         "gymnasium.wrappers.TimeLimit inside TaskEnv.",
         f"{step:,}",
         describe_task(pool, task),
+    )
+
+
+def endless_error(pool: TaskPool, task: int, steps: int) -> ValueError:
+    """The error for an episode of an evaluation or rollout that has not ended after `steps`."""
+    return ValueError(
+        f"an episode of an evaluation or rollout has not ended after {steps:,} steps, on "
+        f"{describe_task(pool, task)}: wrap the environment in gymnasium.wrappers.TimeLimit inside "
+        "TaskEnv"
     )

@@ -11,8 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 
-from procurl.envs.adapters.play_pool import play_pool
-from procurl.envs.adapters.task_env import TaskEnv
+from procurl.envs.adapters.play_pool import play_pool, task_env_of
 from procurl.tasks.pool import TaskPool
 
 log = logging.getLogger(__name__)
@@ -127,15 +126,6 @@ class Player:
             raise PlayError(self._task, self._length, error) from error
         finally:
             self.seconds += perf_counter() - start
-
-
-def task_env_of(env: gymnasium.Env[Any, Any]) -> TaskEnv | None:
-    """The `TaskEnv` that `env` is or wraps, None if there is none."""
-    while not isinstance(env, TaskEnv):
-        if not isinstance(env, gymnasium.Wrapper):
-            return None
-        env = env.env
-    return env
 
 
 def digest(observation: Any) -> bytes:

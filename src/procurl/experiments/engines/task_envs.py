@@ -8,6 +8,7 @@ import numpy as np
 
 from procurl.envs import EnvSource, TaskEnv, make_host_env
 from procurl.envs.adapters.gym_env import GymEnv
+from procurl.envs.adapters.looks import same_observation
 from procurl.experiments.batches import Job
 from procurl.tasks.pool import TaskPool
 
@@ -47,16 +48,8 @@ def resets_are_random(source: EnvSource, pool: TaskPool) -> bool:
     try:
         for task in range(min(PROBED_TASKS, len(pool))):
             one, other = (env.reset(seed=s, options={"task": task})[0] for s in PROBE_SEEDS)
-            if not _same(one, other):
+            if not same_observation(one, other):
                 return True
         return False
     finally:
         env.close()
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, dict):
-        return all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, tuple):
-        return all(map(_same, one, other))
-    return bool(np.array_equal(one, other))

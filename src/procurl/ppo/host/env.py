@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
+from procurl.envs.adapters.looks import require_different_looks
+from procurl.envs.adapters.task_errors import LONGEST_EPISODE, endless_error
 from procurl.internals.arrays import Floats32, Ids
 from procurl.ppo.learning.networks import CategoricalHead, GaussianHead
 from procurl.tasks.pool import TaskPool
@@ -59,6 +61,7 @@ class HostEnv:
             )
         self.env = env
         self.argument = argument
+        self.pool = pool
         self.n_tasks = len(pool)
         self.n_envs = env.num_envs
         _check_autoreset(env, argument)
@@ -111,6 +114,16 @@ class HostEnv:
         together = np.concatenate(seen)[: len(ids)]
         return together.reshape(self.n_tasks, samples, self.observation_size)
 
+    def require_differences(self, seed: int) -> None:
+        """Raise if all tasks have the same first observation; ends the current episodes."""
+
+        def look(task: int) -> Floats32:
+            self.push(np.full((self.n_envs, 1), task, dtype=np.int64))
+            first: Floats32 = self.reset(seed)[0][0]
+            return first
+
+        require_different_looks(self.n_tasks, look)
+
     def play(
         self, tasks: Ids, act: Callable[[Floats32], NDArray[Any]], seed: int
     ) -> EpisodeOutcomes:
@@ -126,8 +139,12 @@ class HostEnv:
         self._push_in_turn(tasks)
         observations, _ = self.reset(seed)
         episode, gained = np.arange(self.n_envs), np.zeros(self.n_envs)
+        lengths = np.zeros(self.n_envs, dtype=np.int64)
         while (busy := episode < m).any():
             after = self.step(act(observations))
+            lengths = np.where(after.done, 0, lengths + 1)
+            if (endless := busy & (lengths >= LONGEST_EPISODE)).any():
+                raise endless_error(self.pool, int(after.tasks[endless][0]), LONGEST_EPISODE)
             observations = after.observations
             steps += int(busy.sum())
             gained += after.rewards

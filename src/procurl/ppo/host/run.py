@@ -149,6 +149,9 @@ class HostRun:
         self.pool_observations = jnp.zeros((len(self.pool), 1, self._host.observation_size))
         if self.teacher.uses:
             shown_by = self._eval_host or self._host
+            # Vector environments that take ids themselves, as ours do, show their tasks.
+            if "values" in self.strategy.needs and not hasattr(self.env.unwrapped, "push_tasks"):
+                shown_by.require_differences(seed)
             seen = shown_by.first_observations(self.reset_samples, seed)
             self.pool_observations = jnp.asarray(seen)
         self._begin_episodes(task_key, seed)

@@ -10,12 +10,11 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
 from procurl.envs.adapters.task_env import EpisodeStatistics
-from procurl.envs.adapters.task_errors import describe_task
+from procurl.envs.adapters.task_errors import LONGEST_EPISODE, endless_error
 from procurl.internals.arrays import Ids
 from procurl.sb3.envs.workers import Workers
 
 COLLECT_EVERY = 10_000  # steps, before an environment drops its oldest episodes
-LONGEST_EPISODE = 300_000  # steps after which an episode counts as endless
 
 
 def play_tasks(
@@ -58,11 +57,7 @@ def _require_ends(workers: Workers, endless: NDArray[np.bool_]) -> None:
     """Raise if an episode that is waited for is `endless` [b]."""
     for i in np.flatnonzero(endless):
         [task] = workers.env.get_attr("task", indices=int(i))
-        raise ValueError(
-            f"an episode of an evaluation or rollout has not ended after {LONGEST_EPISODE:,} "
-            f"steps, on {describe_task(workers.pool, task)}: wrap the environment in "
-            "gymnasium.wrappers.TimeLimit inside TaskEnv"
-        )
+        raise endless_error(workers.pool, task, LONGEST_EPISODE)
 
 
 def _in_order(

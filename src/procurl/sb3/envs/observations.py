@@ -22,6 +22,7 @@ from stable_baselines3.common.vec_env import (
 )
 from stable_baselines3.common.vec_env.stacked_observations import StackedObservations
 
+from procurl.envs.adapters.looks import require_different_looks
 from procurl.internals.arrays import Ids
 
 Observations = NDArray[Any] | dict[str, NDArray[Any]]  # m, also in each entry of a dict
@@ -81,20 +82,12 @@ def require_differences(env: VecEnv, n: int) -> None:
     One environment is reset to one task after another until two observations differ.
     """
     seen = view_of(env)
-    first = None
-    for task in range(n):
+
+    def look(task: int) -> Observations:
         shown, _ = env.env_method("reset", seed=PROBE_SEED, options={"task": task}, indices=0)[0]
-        looks = seen(_batch_of_one(shown))
-        if first is None:
-            first = looks
-        elif not _same(first, looks):
-            return
-    if n > 1:
-        raise ValueError(
-            f"all {n} tasks look alike to the critic: their initial observations are the same, so "
-            "its values cannot distinguish them. Add the task to the observation, or use a "
-            "strategy without a critic, such as procurl-env or procurl-out"
-        )
+        return seen(_batch_of_one(shown))
+
+    require_different_looks(n, look)
 
 
 def rows(observations: Observations, which: slice) -> Observations:
@@ -153,9 +146,3 @@ def _batch_of_one(observation: Any) -> Observations:
     if isinstance(observation, dict):
         return {key: np.asarray(part)[None] for key, part in observation.items()}
     return np.asarray(observation)[None]
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, dict):
-        return all(np.array_equal(one[key], other[key]) for key in one)
-    return np.array_equal(one, other)
