@@ -141,7 +141,7 @@ def test_what_needs_an_environment_of_its_own_says_so():
     env = native()
     with pytest.raises(ValueError, match="eval_env must not be env"):
         host_run(env, eval_env=env)
-    with pytest.raises(ValueError, match="eval_env is required: ProCuRL plays rollouts"):
+    with pytest.raises(ValueError, match="eval_env is required: procurl-env plays rollouts"):
         host_run(strategy=make_strategy("procurl-env"))
     with pytest.raises(ValueError, match="eval_env is required for evaluations"):
         host_run().evaluate(0)
