@@ -301,12 +301,13 @@ def test_the_best_weights_are_kept():
 
 class Broken(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action):
-        return (*self.env.step(action)[:1], np.nan, False, False, {})
+        observation, _, _, _, info = self.env.step(action)
+        return observation, np.nan, False, False, info
 
 
 def test_a_run_stops_where_a_loss_is_not_finite_and_keeps_its_state():
     run = host_run(
-        vector_of(lambda: TaskEnv(Broken(Counter()), NUMBERS)), IID, LINEAR, pool=NUMBERS
+        vector_of(lambda: Broken(TaskEnv(Counter(), NUMBERS))), IID, LINEAR, pool=NUMBERS
     )
     before = run.state
     with pytest.raises(RuntimeError, match="seed 0: stopped at step 12: a loss or a gradient"):
