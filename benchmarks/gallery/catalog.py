@@ -26,7 +26,7 @@ CARTPOLE = Sb3Learner(
     },
     steps=40_000,
     returns=(0.0, control.CARTPOLE_STEPS),
-    episodes=4,
+    episodes=6,
 )
 MAZE = Sb3Learner(
     pool=grids.MAZES,
@@ -43,7 +43,7 @@ MAZE = Sb3Learner(
         "buffer_size": 20_000,
     },
     steps=30_000,
-    episodes=6,
+    episodes=10,
 )
 LEVELS = Sb3Learner(
     pool=levels.LEVELS,
@@ -58,7 +58,7 @@ LEVELS = Sb3Learner(
         "ent_coef": 0.01,
     },
     steps=32_000,
-    episodes=4,
+    episodes=10,
 )
 PENDULUM = Sb3Learner(
     pool=control.PENDULUMS,
@@ -74,7 +74,7 @@ PENDULUM = Sb3Learner(
     steps=5_000,
     n_envs=1,
     returns=(-900.0, 0.0),  # hanging down is the worst
-    episodes=2,
+    episodes=4,
 )
 HEATER = Sb3Learner(
     pool=control.HEATERS,
@@ -83,7 +83,7 @@ HEATER = Sb3Learner(
     settings={"n_steps": 64, "batch_size": 128, "n_epochs": 6, "gamma": 0.9, "learning_rate": 1e-3},
     steps=50_000,
     returns=(0.0, control.HEATER_STEPS),
-    episodes=2,
+    episodes=3,
 )
 ROOMS = Sb3Learner(
     pool=grids.ROOMS,
@@ -99,7 +99,7 @@ ROOMS = Sb3Learner(
     },
     steps=50_000,
     returns=(0.0, 1.0),
-    episodes=8,
+    episodes=12,
 )
 CHAIN = Sb3Learner(
     pool=grids.CHAINS,

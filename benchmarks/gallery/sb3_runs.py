@@ -16,7 +16,7 @@ from procurl.sb3 import CurriculumCallback, PoolEvaluation, evaluate_pool
 from procurl.tasks.pool import TaskPool
 
 EVAL_ENVS = 16
-EVAL_TASKS = 60  # of larger pools, a fixed sample
+EVAL_TASKS = 40  # of larger pools, a fixed sample
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Sb3Learner:
     steps: int
     n_envs: int = 8
     returns: tuple[float, float] | None = None  # what counts as 0 and 1; None: success is reported
-    episodes: int = 4  # per task and evaluation in the second half; one before
+    episodes: int = 4  # per task and evaluation from the middle of training on; one before
 
     def train(self, strategy: str, seed: int) -> Run:
         """One run, evaluated with the policy that it trains with."""
@@ -68,7 +68,7 @@ class _Probe(BaseCallback):
         return True
 
     def _evaluate(self) -> None:
-        late = len(self.run.steps) + 1 > EVALUATIONS / 2
+        late = len(self.run.steps) + 1 >= EVALUATIONS / 2
         found = evaluate_pool(
             self.model,
             self.env,

@@ -39,7 +39,7 @@ def train_all(jobs: Sequence[Job], folder: Path, workers: int) -> list[str]:
                 if error is None:
                     run, seconds = future.result()
                     write_run(job.file(folder), run)
-                    result = f"{run.performance[-1]:.2f} after {seconds:.0f} s"
+                    result = f"{run.performance[-1]:.2f} in {seconds:.0f} s of CPU time"
                 else:
                     result = f"failed: {error!r}"
                     errors.append(f"{job}: {error!r}")
