@@ -122,6 +122,34 @@ def test_evidence_counts_the_episodes_since_the_last_call(mode):
     assert envs.evidence(130).wins.tolist() == [0] * 5
 
 
+class Costly(Countdown):
+    """Costs 1 per step; whether success is reported is a choice."""
+
+    def __init__(self, says_success):
+        self.says_success = says_success
+
+    def step(self, action):
+        observation, _, done, cut, info = super().step(action)
+        return observation, -1.0, done, cut, info if self.says_success else {}
+
+
+def test_reported_success_decides_whatever_the_rewards_are():
+    envs, _ = build(make_env=lambda: TaskEnv(Costly(says_success=True), POOL))
+    play(envs, 40)
+    evidence = envs.evidence(120)
+    assert evidence.wins.sum() == envs.episodes.success.sum() > 3
+    assert (evidence.scale.low, evidence.scale.high) == (0, 1)
+
+
+def test_returns_are_judged_on_their_range_if_success_is_not_reported():
+    envs, _ = build(make_env=lambda: TaskEnv(Costly(says_success=False), POOL))
+    play(envs, 40)
+    evidence = envs.evidence(120)
+    assert (evidence.scale.low, evidence.scale.high) == (-3, -1)
+    share = evidence.wins / (evidence.wins + evidence.losses)
+    assert share.tolist() == [1.0, 0.5, 0.0, 1.0, 0.5]  # of tasks of 1, 2, 3, 1 and 2 steps
+
+
 def test_evidence_holds_what_the_strategy_uses():
     envs, curriculum = build("iid")
     play(envs, 10)
