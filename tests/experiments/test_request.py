@@ -4,11 +4,17 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from gymnasium import spaces
 
+from procurl import TaskPool
 from procurl.experiments import comparison as compare_module
-from procurl.experiments.comparison import compare
-from procurl.experiments.planning import width_of
+from procurl.experiments.batches import Job
+from procurl.experiments.comparison import compare, headline
+from procurl.experiments.engines.registry import default_engine
+from procurl.experiments.engines.setup import setup_of
+from procurl.experiments.planning import make_experiment, width_of
 from procurl.experiments.request import (
     ComparisonRequest,
     EvaluationOptions,
@@ -18,7 +24,9 @@ from procurl.experiments.request import (
 from procurl.experiments.running import ray_backend
 from procurl.records.experiment import RunPlan
 from procurl.records.store import open_experiment, read_store
-from tests.experiments.counting import POOL, job
+from tests.experiments import corridor
+from tests.experiments.corridor import Corridor, lengths
+from tests.experiments.counting import BATCH, POOL, job
 
 
 def request(out=Path("nowhere"), seeds=8, env="pointmass-s", strategies=("iid",), **options):
@@ -224,3 +232,66 @@ def test_a_cluster_is_used_as_this_machine_would_be(workers, monkeypatch, engine
     )
     made = workers(request(env="antgoal", engine=engine, backend="ray"))
     assert made.gpus is use_gpus
+
+
+def own(**options):
+    """A request for an environment of a user, with its pool."""
+    training = TrainingOptions(pool=lengths(), **options)
+    env = "tests.experiments.corridor:Corridor"
+    return ComparisonRequest(env, (), 2, Path("nowhere"), training)
+
+
+def labels(what):
+    return [contender.label for contender in what.contenders]
+
+
+def test_the_default_strategy_suits_the_algorithm_and_the_tasks(monkeypatch):
+    assert labels(request(strategies=())) == ["procurl-val", "iid"]
+    assert labels(own()) == ["procurl-val", "iid"]
+    assert labels(own(algo="DQN")) == ["procurl-out", "iid"]
+    monkeypatch.setattr(Corridor, "seen", lambda self: np.zeros(2, dtype=np.float32))
+    assert labels(own()) == ["procurl-out", "iid"]
+
+
+@pytest.mark.parametrize(
+    ("observations", "actions", "engine"),
+    [
+        (spaces.Box(0, 1, (3,)), spaces.Discrete(2), "host"),
+        (spaces.Box(0, 1, (3,)), spaces.Box(-1, 1, (2,)), "host"),
+        (spaces.Box(0, 1, (3,)), spaces.MultiDiscrete([2, 3]), "sb3"),
+        (spaces.Box(0, 1, (3,)), spaces.Discrete(2, start=1), "sb3"),
+        (spaces.Box(0, 255, (36, 36, 3), dtype=np.uint8), spaces.Discrete(2), "sb3"),
+        (spaces.Dict({"a": spaces.Discrete(2)}), spaces.Discrete(2), "sb3"),
+    ],
+)
+def test_our_ppo_trains_environments_of_numbers_if_jax_is_installed(
+    observations, actions, engine, monkeypatch
+):
+    assert default_engine(observations, actions) == engine
+    monkeypatch.setattr("procurl.experiments.engines.registry.find_spec", lambda name: None)
+    assert default_engine(observations, actions) == "sb3"
+
+
+def test_evaluations_of_other_environments_follow_from_their_steps():
+    assert make_experiment(own(), "cpu").eval_every == 5_000
+    assert make_experiment(own(steps=3_000), "cpu").eval_every == 2_048  # one update
+    assert make_experiment(own(steps=3_000, algo="DQN"), "cpu").eval_every == 150
+    assert make_experiment(own(), "cpu").steps == 100_000
+    assert make_experiment(own(), "cpu").env_version is not None
+
+
+def test_large_pools_are_evaluated_on_a_fixed_part():
+    experiment = make_experiment(own(), "cpu")
+    line = "our PPO (host engine), 100,000 steps on 5,000 tasks, evaluated on always the same 100"
+    assert line in headline(experiment, TaskPool.from_seeds(5_000))
+    setup = setup_of(Job(experiment, TaskPool.from_seeds(5_000), None, False), BATCH)
+    assert len(setup.evaluation.tasks) == 100
+
+
+def test_a_pool_may_be_the_environments_own_or_a_function():
+    env = "tests.experiments.corridor:Corridor"
+    given = TrainingOptions(pool=f"{corridor.__file__}:lengths")
+    pool, test_pool = ComparisonRequest(env, (), 1, Path("nowhere"), given).pools
+    assert (pool.fingerprint, test_pool) == (lengths().fingerprint, None)
+    with pytest.raises(ValueError, match="has no pool of tasks"):
+        ComparisonRequest(env, (), 1, Path("nowhere")).pools  # noqa: B018

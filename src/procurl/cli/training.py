@@ -38,8 +38,8 @@ def add_training_commands(commands: Any) -> None:
         default=[],
         metavar="S",
         help="strategy names, see `procurl strategies`, optionally with settings: "
-        "procurl-val:beta=10,floor=0.1 (default: procurl-val iid; procurl-out iid for off-policy "
-        "algorithms)",
+        "procurl-val:beta=10,floor=0.1 (default: iid and procurl-val, or procurl-out for "
+        "off-policy algorithms and tasks that look alike at first)",
     )
     _add_options(compare)
     compare.set_defaults(run=_compare)

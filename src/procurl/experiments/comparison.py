@@ -10,7 +10,7 @@ import numpy as np
 from procurl.envs import EnvSource, make_host_env
 from procurl.experiments.batches import Job, RunBatch, batches_of, costly_first
 from procurl.experiments.engines.registry import resolve_engine, trainer_module
-from procurl.experiments.planning import cost_of, make_experiment, read_pools, width_of
+from procurl.experiments.planning import cost_of, make_experiment, width_of
 from procurl.experiments.presets import preset_of
 from procurl.experiments.request import ComparisonRequest
 from procurl.experiments.running.backend import Backend
@@ -46,8 +46,8 @@ def compare(request: ComparisonRequest) -> Summary:
     _check_width(request)
     out, output = request.out, request.output
     with make_backend(request) as backend:
-        pool, test_pool = read_pools(request)
-        experiment = make_experiment(request, backend.device, test_pool)
+        pool, test_pool = request.pools
+        experiment = make_experiment(request, backend.device)
         plan = RunPlan({}).extend(request.contenders, request.seeds)
         with (
             sole_user(out),
@@ -62,7 +62,7 @@ def compare(request: ComparisonRequest) -> Summary:
                 warn_at_start(request.source, pool)
             done, planned = set(batches) - set(missing), store.plan.seeds
             with live(store.experiment, batches, done, planned) as show:
-                ordered = costly_first(missing, lambda contender: cost_of(request, contender, pool))
+                ordered = costly_first(missing, lambda contender: cost_of(request, contender))
                 backend.run(out, job, ordered, recorder(store, logs, show))
             return summarize(out, store)
 

@@ -1,9 +1,9 @@
-"""From a request to an experiment: its pools, its description and the batches to train."""
+"""From a request to an experiment: its description, and the width and cost of its batches."""
 
 import math
 import os
 
-from procurl.envs import make_host_env, make_pool, pool_of, read_pool
+from procurl.envs import make_host_env
 from procurl.experiments.engines.registry import resolve_engine
 from procurl.experiments.presets import contender_strategy
 from procurl.experiments.request import ComparisonRequest
@@ -16,34 +16,14 @@ GPU_WIDTH = 128
 USUAL_HORIZON = 200  # steps of an episode, if the environment does not say
 
 
-def read_pools(request: ComparisonRequest) -> tuple[TaskPool, TaskPool | None]:
-    """The training and the test pool; raises if the environment cannot play one of their tasks."""
-    given, test = request.training.pool, request.evaluation.test_pool
-    test_pool = test if isinstance(test, TaskPool | None) else read_pool(test, request.env)
-    if isinstance(given, TaskPool):
-        pool = given
-    elif request.source is not None:
-        pool = pool_of(request.source, given)
-    else:
-        pool = make_pool(request.env) if given is None else read_pool(given, request.env)
-    if request.source is None:
-        env = make_host_env(request.env)
-        for each in (pool, test_pool):
-            if each is not None:
-                env.contexts_of(each)
-    return pool, test_pool
-
-
-def make_experiment(
-    request: ComparisonRequest, device: str, test_pool: TaskPool | None
-) -> Experiment:
+def make_experiment(request: ComparisonRequest, device: str) -> Experiment:
     """What all runs of the request have in common.
 
     Args:
         request: what the user asks.
         device: `cpu` or `gpu`, which decides the engine and the width of batches.
-        test_pool: as read from its file.
     """
+    _, test_pool = request.pools
     preset, training, evaluation = request.preset, request.training, request.evaluation
     own = request.source is not None
     every, episodes = evaluation.eval_every, evaluation.eval_episodes
@@ -98,13 +78,13 @@ def width_of(request: ComparisonRequest, device: str) -> int:
     return math.ceil(request.seeds / batches)
 
 
-def cost_of(request: ComparisonRequest, contender: Contender, pool: TaskPool) -> float:
+def cost_of(request: ComparisonRequest, contender: Contender) -> float:
     """About how many environment steps a contender takes for each step of training."""
     strategy = contender_strategy(request.name, contender)
     plan = strategy.rollout_plan()
     if plan is None:
         return 1.0
-    episodes = len(pool) * plan.episodes / (strategy.refresh_every or 1)
+    episodes = len(request.pools[0]) * plan.episodes / (strategy.refresh_every or 1)
     cost = 1.0 + episodes * _horizon(request)
     return float(min(cost, flat_settings(strategy).get("budget") or cost))
 

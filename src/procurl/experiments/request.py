@@ -6,7 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from procurl.envs import EnvSource, environment_names, make_host_env, resolve_environment
+from procurl.envs import (
+    EnvSource,
+    environment_names,
+    make_host_env,
+    make_pool,
+    pool_of,
+    read_pool,
+    resolve_environment,
+)
 from procurl.envs.mujoco.threads import thread_count
 from procurl.experiments.algorithms import (
     AlgorithmSettings,
@@ -162,7 +170,8 @@ class ComparisonRequest:
     Args:
         env: the environment: a name, a Gymnasium id, or a function that makes it.
         strategies: names, each with settings if given: `procurl-val:beta=10`. If empty,
-            `procurl-val` and `iid`, or `procurl-out` and `iid` for off-policy algorithms.
+            `iid` and `procurl-val`, or `procurl-out` for off-policy algorithms and tasks that do
+            not differ in their first observation.
         seeds: runs per strategy, with seeds 0 to n − 1.
         out: directory of the results; an existing one is continued.
         training: how runs are trained.
@@ -227,10 +236,28 @@ class ComparisonRequest:
             return paper_ppo_settings(self.env, training.settings)
         return changed_ppo_settings(PPOSettings(), training.settings)
 
+    @cached_property
+    def pools(self) -> tuple[TaskPool, TaskPool | None]:
+        """The training and the test pool; raises if the environment cannot play their tasks."""
+        given, test = self.training.pool, self.evaluation.test_pool
+        test_pool = test if isinstance(test, TaskPool | None) else read_pool(test, self.env)
+        if isinstance(given, TaskPool):
+            pool = given
+        elif self.source is not None:
+            pool = pool_of(self.source, given)
+        else:
+            pool = make_pool(self.env) if given is None else read_pool(given, self.env)
+        if self.source is None:
+            env = make_host_env(self.env)
+            for each in (pool, test_pool):
+                if each is not None:
+                    env.contexts_of(each)
+        return pool, test_pool
+
     @property
     def contenders(self) -> list[Contender]:
         """The strategies with their settings."""
-        return [Contender.parse(text) for text in self.strategies or self._default_strategies()]
+        return [Contender.parse(text) for text in self.strategies or (self._suggestion, "iid")]
 
     @property
     def preset(self) -> Preset:
@@ -315,10 +342,17 @@ class ComparisonRequest:
     def _make_env(self) -> Any:
         return (self.source or resolve_environment(self.env)).make()
 
-    def _default_strategies(self) -> tuple[str, str]:
+    @cached_property
+    def _suggestion(self) -> str:
+        """The strategy to compare with `iid` by default."""
         student = self.student
-        off_policy = isinstance(student, AlgorithmSettings) and not is_on_policy(student.algo)
-        return ("procurl-out" if off_policy else "procurl-val", "iid")
+        if isinstance(student, AlgorithmSettings) and not is_on_policy(student.algo):
+            return "procurl-out"
+        if self.source is None:
+            return "procurl-val"
+        from procurl.experiments.engines.task_envs import tasks_look_alike  # needs Gymnasium
+
+        return "procurl-out" if tasks_look_alike(self.source, self.pools[0]) else "procurl-val"
 
 
 def _require_positive(name: str, value: int | None) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from procurl.envs import EnvSource, TaskEnv, make_host_env
 from procurl.envs.adapters.gym_env import GymEnv
-from procurl.envs.adapters.looks import same_observation
+from procurl.envs.adapters.looks import look_alike, same_observation
 from procurl.experiments.batches import Job
 from procurl.tasks.pool import TaskPool
 
@@ -40,6 +40,17 @@ def reset_samples(job: Job) -> int:
     if not resets_are_random(job.source, job.pool):
         return 1
     return max(1, min(START_SAMPLES, MOST_RESETS // len(job.pool)))
+
+
+def tasks_look_alike(source: EnvSource, pool: TaskPool) -> bool:
+    """Whether all tasks have the same first observation under one seed."""
+    env = source.make_task_env(pool)
+    try:
+        return look_alike(
+            len(pool), lambda task: env.reset(seed=PROBE_SEEDS[0], options={"task": task})[0]
+        )
+    finally:
+        env.close()
 
 
 def resets_are_random(source: EnvSource, pool: TaskPool) -> bool:
