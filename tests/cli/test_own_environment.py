@@ -126,6 +126,17 @@ def test_a_mistake_is_one_sentence_and_leaves_no_directory(words, message, folde
     assert not out.exists()
 
 
+def test_observations_that_stable_baselines3_cannot_read_are_named(folder, capsys):
+    (folder / "talk.py").write_text(
+        CODE + "\n\nclass Talk(Corridor):\n"
+        "    observation_space = spaces.Dict({'said': spaces.Text(5)})\n"
+    )
+    words = ["compare", f"{folder / 'talk.py'}:Talk", "--pool", f"{folder / 'tasks.csv'}"]
+    assert main([*words, "--out", f"{folder / 'mistake'}"]) == 2
+    error = capsys.readouterr().err
+    assert "the part 'said' of the observations is in a Text space, which Stable-Base" in error
+
+
 def test_an_animation_needs_an_environment_of_ours(folder, capsys):
     words = ["train", "CartPole-v1", "--strategy", "iid", "--render", f"{folder / 'a.gif'}"]
     assert main([*words, "--out", f"{folder / 'mistake'}"]) == 2

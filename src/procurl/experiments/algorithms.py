@@ -73,10 +73,28 @@ def algorithm_settings(
 def make_model(settings: AlgorithmSettings, env: Any, seed: int | None = None) -> Any:
     """A model of the algorithm on the CPU; raises ValueError if it does not fit the environment."""
     kind = find_algorithm(settings.algo)
+    require_readable(env.observation_space)
     try:
         return kind(settings.policy, env, seed=seed, device="cpu", **settings.arguments)
     except (AssertionError, TypeError, ValueError) as error:
         raise ValueError(f"{settings.algo} cannot be made: {error}") from error
+
+
+def require_readable(observation_space: Any) -> None:
+    """Raise ValueError if Stable-Baselines3 cannot read the observations, such as text."""
+    from gymnasium import spaces
+
+    readable = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+    parts = {"": observation_space}
+    if isinstance(observation_space, spaces.Dict):
+        parts = dict(observation_space.spaces)
+    for name, space in parts.items():
+        if not isinstance(space, readable):
+            what = f"the part {name!r} of the observations is" if name else "observations are"
+            raise ValueError(
+                f"{what} in a {type(space).__name__} space, which Stable-Baselines3 cannot read: "
+                "remove or convert it in a gymnasium.ObservationWrapper"
+            )
 
 
 def find_algorithm(algo: str) -> Any:

@@ -23,7 +23,7 @@ from procurl.internals.settings import describe
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.evaluation import SCALARS, Evaluation, scalar_values
 from procurl.records.experiment import Contender, Experiment
-from tests.experiments.corridor import lengths
+from tests.experiments.corridor import SavedCorridor, lengths
 
 ENVIRONMENTS = {"jax": "pointmass-s", "host": "ballcatching", "sb3": "pointmass-s"}
 TASKS = 3
@@ -163,3 +163,17 @@ def test_the_identity_is_json_and_tells_batches_apart(engine):
     other = make_trainer(job_of(engine), BATCH._replace(first_seed=2)).identity
     assert json.loads(json.dumps(one)) == one == same
     assert other != one
+
+
+@pytest.mark.parametrize("name", ["host", "PPO"])
+def test_an_error_of_an_environment_names_the_task_and_the_line(name, monkeypatch):
+    def fail(self, action):
+        raise KeyError("no such\nthing")
+
+    monkeypatch.setattr(SavedCorridor, "step", fail)
+    message = (
+        r"the environment raised KeyError: .*test_conformance.py, line \d+\), in step 1 of task"
+    )
+    with pytest.raises(ValueError, match=message) as caught:
+        list(train_batch(job_of(f"own environment, {name}"), BATCH, None))
+    assert "\n" not in str(caught.value)

@@ -3,6 +3,7 @@
 import logging
 import math
 import textwrap
+import traceback
 from typing import Any
 from weakref import WeakSet
 
@@ -10,6 +11,7 @@ from procurl.tasks.pool import TaskPool
 
 LONG_EPISODE = 30_000  # steps without an end after which a user is warned
 LONGEST_EPISODE = 300_000  # steps after which an evaluation stops waiting for the end
+NOTE = "TaskEnv: "  # how a note of `add_task` begins
 SHOWN = 100  # characters of a task
 log = logging.getLogger(__name__)
 _warned_of: WeakSet[TaskPool] = WeakSet()  # pools with an episode that did not end
@@ -50,7 +52,19 @@ def add_task(error: Exception, pool: TaskPool, task: int, step: int) -> None:
             "define reset(self, *, seed=None, options=None) in the environment, or pass TaskEnv a "
             "function set_task(env, task)"
         )
-    error.add_note(f"TaskEnv: in {place} of {describe_task(pool, task)}; {remedy}")
+    error.add_note(f"{NOTE}in {place} of {describe_task(pool, task)}; {remedy}")
+
+
+def environment_error(error: BaseException) -> ValueError | None:
+    """An error that an environment raised while it played a task, in one line; None for others."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(NOTE)]
+    if not notes:
+        return None
+    frames = traceback.extract_tb(error.__traceback__)
+    line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    message = str(error).strip().partition("\n")[0]
+    where = notes[0].removeprefix(NOTE)
+    return ValueError(f"the environment raised {type(error).__name__}: {message}{line}, {where}")
 
 
 def finite_reward(reward: Any, pool: TaskPool, task: int, step: int) -> float:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from procurl.envs.adapters.task_errors import environment_error
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.registry import make_trainer
 from procurl.experiments.engines.trainer import Checkpoint, Trainer
@@ -58,6 +59,18 @@ def train_batch(
         checkpoint: from an earlier `Progress`; None to start at the first step.
         stopping: called between updates; once it returns True, a last checkpoint is yielded.
     """
+    try:
+        yield from _train(job, batch, checkpoint, stopping)
+    except Exception as error:
+        if found := environment_error(error):
+            raise found from error
+        raise
+
+
+def _train(
+    job: Job, batch: RunBatch, checkpoint: bytes | None, stopping: Callable[[], bool]
+) -> Iterator[Progress]:
+    """`train_batch`, with errors as the environment raises them."""
     trainer = make_trainer(job, batch)
     identity = {"experiment": _identity(job), "trainer": trainer.identity}
     if checkpoint is not None:
