@@ -12,6 +12,7 @@ import pytest
 
 from procurl import load_policy
 from procurl.cli import main
+from procurl.envs.point_mass import picture
 from procurl.experiments.analysis import figures
 from procurl.records.store import read_store
 
@@ -137,7 +138,9 @@ def test_another_experiment_in_the_same_place_is_refused(compared, capsys):
     assert "holds another experiment: student is" in capsys.readouterr().err
 
 
-def test_train_keeps_models_that_can_act(tmp_path, capsys):
+def test_train_keeps_models_that_can_act(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(picture, "SIZE", 100)
+    monkeypatch.setattr(picture, "OVERSAMPLING", 1)
     out, gif = tmp_path / "out", tmp_path / "agent.gif"
     arguments = ["--strategy", "procurl-out:beta=5", "--seeds", "1", "--steps", "1024"]
     command = ["train", "pointmass-s", *arguments, "--out", str(out), "--render", str(gif)]
