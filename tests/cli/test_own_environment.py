@@ -15,7 +15,7 @@ from tests.experiments import corridor
 
 CODE = Path(corridor.__file__).read_text()
 SHORT = ["--steps", "256", "--eval-every", "128", "--workers", "1"]
-SMALL = ["--set", "n_steps=64", "batch_size=64", "n_epochs=1"]
+SMALL = ["--set", "n_steps=64", "batch_size=64", "n_epochs=1", "policy_layers=8x4"]
 
 
 @pytest.fixture(scope="module")
@@ -82,19 +82,27 @@ def test_an_algorithm_of_stable_baselines3_keeps_its_models(folder, capsys):
 
     words = ["train", f"{folder / 'walk.py'}:Corridor", "--strategy", "procurl-out", *SHORT]
     words += ["--pool", f"{folder / 'walk.py'}:lengths", "--algo", "DQN", "--seeds", "1"]
-    words += ["--set", "learning_starts=20", "buffer_size=300", "--out", f"{folder / 'dqn'}"]
+    words += [
+        "--set",
+        "learning_starts=20",
+        "buffer_size=300",
+        "net_arch=16x8",
+        "--out",
+        f"{folder / 'dqn'}",
+    ]
     assert main(words) == 0
     shown = capsys.readouterr()
     assert "DQN of Stable-Baselines3 (MlpPolicy), 256 steps on 3 tasks" in shown.err
     assert "for DQN.load" in shown.out
     (model,) = (folder / "dqn").glob("runs/*/*/models/seed-00000.zip")
-    assert DQN.load(model, device="cpu").buffer_size == 300
+    loaded = DQN.load(model, device="cpu")
+    assert (loaded.buffer_size, loaded.policy.net_arch) == (300, [16, 8])
     with read_store(folder / "dqn") as store:
         assert store.experiment.student == {
             "type": "AlgorithmSettings",
             "algo": "DQN",
             "policy": "MlpPolicy",
-            "arguments": {"learning_starts": 20, "buffer_size": 300},
+            "arguments": {"learning_starts": 20, "buffer_size": 300, "net_arch": [16, 8]},
         }
 
 
@@ -112,6 +120,12 @@ def test_an_algorithm_of_stable_baselines3_keeps_its_models(folder, capsys):
         (["CartPole-v1", "--algo", "DQN", "--policy", "MlpPolic"], "Did you mean 'MlpPolicy'?"),
         (["CartPole-v1", "--algo", "DQN", "--set", "lr=1"], "Did you mean 'learning_rate'?"),
         (["CartPole-v1", "--set", "lr=1"], "Did you mean 'learning_rate'?"),
+        (["CartPole-v1", "--algo", "DQN", "--set", "net_arch=big"], "such as 64x64, got 'big'"),
+        (["pointmass-s", "--engine", "sb3", "--policy", "CnnPolicy"], "policy needs an algorithm"),
+        (
+            ["{}/walk.py:Corridor", "--pool", "seeds:3"],
+            "walk.py, line 18), in the reset of task 0 (seed 0); repeat it with",
+        ),
         (["CartPole-v1", "--strategies", "iid", "iid"], "got 'iid' more than once: --seeds sets"),
         (["pointmass-s", "--set-task", "a.py:b"], "set_task is for environments that are not ours"),
         (["CartPole-v1", "--set-task", "a.py:b"], "a.py:b: the file a.py does not exist"),

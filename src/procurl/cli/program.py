@@ -16,6 +16,7 @@ from procurl import __version__
 from procurl.cli.check import add_check_command
 from procurl.cli.paper import add_paper_command
 from procurl.cli.training import add_training_commands, integer, require_extra
+from procurl.envs.adapters.task_errors import environment_error
 from procurl.internals.checks import suggest
 from procurl.internals.settings import flat_settings
 from procurl.internals.streams import safe_streams
@@ -67,10 +68,11 @@ def _run(parsed: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nstopped; run the same command to resume", file=sys.stderr)
         return INTERRUPTED
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"procurl {parsed.command}: {error}{_remedy(error)}", file=sys.stderr)
-        for note in getattr(error, "__notes__", ()):
-            print(note, file=sys.stderr)
+    except Exception as error:
+        shown = environment_error(error) or error
+        if not isinstance(shown, ValueError | TypeError | OSError | ImportError):
+            raise
+        print(f"procurl {parsed.command}: {shown}{_remedy(error)}", file=sys.stderr)
         return 2
     return status
 

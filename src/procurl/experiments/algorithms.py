@@ -13,6 +13,7 @@ from procurl.records.experiment import read_settings
 PACKAGES = ("stable_baselines3", "sb3_contrib")
 # Arguments that procurl passes itself, or that are objects rather than numbers and names.
 NOT_SETTINGS = ("self", "policy", "env", "seed", "device", "verbose", "tensorboard_log")
+NET_ARCH = "net_arch"  # an argument of the policy
 OBJECTS = ("action_noise", "replay_buffer_class", "rollout_buffer_class", "_init_setup_model")
 
 
@@ -60,7 +61,9 @@ def algorithm_settings(
     chosen = policy or default_policy(algo, observation_space)
     require_known(f"policy of {algo}", chosen, aliases, "policies")
     arguments = read_settings(",".join(changes), algo)
-    names = argument_names(algo)
+    if NET_ARCH in arguments:
+        arguments[NET_ARCH] = read_widths(NET_ARCH, arguments[NET_ARCH])
+    names = [*argument_names(algo), NET_ARCH]
     for name in arguments:
         if name not in names:
             raise ValueError(
@@ -74,10 +77,25 @@ def make_model(settings: AlgorithmSettings, env: Any, seed: int | None = None) -
     """A model of the algorithm on the CPU; raises ValueError if it does not fit the environment."""
     kind = find_algorithm(settings.algo)
     require_readable(env.observation_space)
+    arguments = dict(settings.arguments)
+    if NET_ARCH in arguments:
+        arguments["policy_kwargs"] = {NET_ARCH: list(arguments.pop(NET_ARCH))}
     try:
-        return kind(settings.policy, env, seed=seed, device="cpu", **settings.arguments)
+        return kind(settings.policy, env, seed=seed, device="cpu", **arguments)
     except (AssertionError, TypeError, ValueError) as error:
         raise ValueError(f"{settings.algo} cannot be made: {error}") from error
+
+
+def read_widths(name: str, value: Any) -> list[int]:
+    """The widths of layers, from 64 or `64x64`.
+
+    >>> read_widths("net_arch", "256x128")
+    [256, 128]
+    """
+    parts = str(value).split("x")
+    if not all(part.isdecimal() for part in parts):
+        raise ValueError(f"{name} must be widths of layers such as 64x64, got {value!r}")
+    return [int(part) for part in parts]
 
 
 def require_readable(observation_space: Any) -> None:

@@ -5,7 +5,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
-from procurl.experiments.algorithms import AlgorithmSettings
+from procurl.experiments.algorithms import AlgorithmSettings, read_widths
 from procurl.internals.checks import require_known
 from procurl.internals.settings import with_settings
 from procurl.ppo.learning.settings import PPOSettings, paper_settings
@@ -17,6 +17,7 @@ Settings = dict[str, Any]
 OWN_STEPS = 100_000
 OWN_EVALUATIONS = 20
 OWN_EVAL_TASKS = 100
+LAYERS = ("shared_layers", "policy_layers", "value_layers")
 
 
 class Preset(NamedTuple):
@@ -200,7 +201,9 @@ def paper_ppo_settings(env: str, changes: Sequence[str] = ()) -> PPOSettings:
 
 def changed_ppo_settings(settings: PPOSettings, changes: Sequence[str]) -> PPOSettings:
     """Settings of PPO with changes, each as `name=value`."""
-    changed: PPOSettings = with_settings("PPO", settings, read_settings(",".join(changes), "PPO"))
+    given = read_settings(",".join(changes), "PPO")
+    given |= {name: tuple(read_widths(name, given[name])) for name in LAYERS if name in given}
+    changed: PPOSettings = with_settings("PPO", settings, given)
     return changed
 
 

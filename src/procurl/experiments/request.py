@@ -294,6 +294,11 @@ class ComparisonRequest:
             if engine != "sb3" and getattr(self.training, option) is not None:
                 value = getattr(self.training, option)
                 raise ValueError(f"{option} needs the engine sb3, got {value!r} with {engine!r}")
+        if not own and self.training.policy is not None and self.training.algo is None:
+            raise ValueError(
+                f"policy needs an algorithm in {self.env}, got {self.training.policy!r}: pass algo "
+                "too, or leave the policy out for the paper's network"
+            )
         if own and engine == "jax":
             raise ValueError(
                 f"engine jax compiles {', '.join(environment_names())}, got environment "

@@ -1,5 +1,6 @@
 """`EnvSource`: how to make an environment, in this process or in any other."""
 
+import hashlib
 import inspect
 import pickle
 import sys
@@ -73,8 +74,9 @@ class EnvSource:
 
     def with_set_task(self, set_task: UserFunction) -> "EnvSource":
         """The same environment with a function that sets its task."""
-        versions = [version for version in (self.version, set_task.version) if version]
-        return replace(self, set_task=set_task, version="+".join(versions) or None)
+        both = f"{self.version} {set_task.version}"
+        version = hashlib.sha256(both.encode()).hexdigest()
+        return replace(self, set_task=set_task, version=version)
 
     def require_portable(self) -> None:
         """Raise ValueError if other processes cannot load the functions."""
