@@ -56,7 +56,7 @@ def test_a_perfect_estimate_of_coins_is_well_calibrated():
     for _ in range(300):
         wins = (rng.random(N) < success).astype(float)
         monitor.add_episodes(success, wins, 1.0 - wins)
-    assert monitor.calibration.error < 0.05
+    assert monitor.calibration.error < 0.08  # what chance leaves of about 300 episodes
 
 
 def test_metrics_compare_the_estimate_with_the_outcomes_that_followed():
@@ -104,7 +104,7 @@ def test_a_curriculum_without_effect_says_so_once(values, said, caplog):
     assert message.startswith(f"procurl-val, {REFRESHES} refreshes up to step 2,000: ")
     assert said in message
     assert "If this is true: " in message
-    assert message.endswith("leave out v_min and v_max if you passed them, or use procurl-out.")
+    assert message.endswith("if few of them end: train longer, or compare with procurl-out.")
 
 
 def test_the_warning_says_what_was_achieved(caplog):
@@ -120,7 +120,8 @@ def test_the_warning_says_what_was_achieved(caplog):
     )
     assert false.endswith(
         "success was estimated at 0.00 and 1.00 was achieved (calibration error 1.00). To do: "
-        "improve the estimate: leave out v_min and v_max if you passed them, or use procurl-out."
+        "leave out v_min and v_max if you passed them. An estimate that follows the training "
+        "episodes lags if few of them end: train longer, or compare with procurl-out."
     )
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from procurl.internals.arrays import Floats
 from procurl.tasks.pool import TaskPool
 
-BINS = 10  # of estimates, within which outcomes are averaged
-MEMORY = 1_000.0  # episodes that calibration is measured on, about
+BINS = 5  # of estimates, within which outcomes are averaged
+MEMORY = 300.0  # episodes that calibration is measured on, about
 FEWEST_EPISODES = 20  # for calibration to be known
 REFRESHES = 20  # without an effect, after which a user is warned
 EVEN = 0.99  # share of the largest entropy from which tasks count as drawn evenly
@@ -141,8 +141,11 @@ class CurriculumMonitor:
 
 
 def _better_estimate(strategy: str) -> str:
-    other = "" if strategy == "procurl-out" else ", or use procurl-out"
-    return f"improve the estimate: leave out v_min and v_max if you passed them{other}"
+    other = "" if strategy == "procurl-out" else ", or compare with procurl-out"
+    return (
+        "leave out v_min and v_max if you passed them. An estimate that follows the training "
+        f"episodes lags if few of them end: train longer{other}"
+    )
 
 
 def _kind_of_idleness(probabilities: Floats, success: Floats | None) -> str | None:
