@@ -86,6 +86,16 @@ def test_outcomes_fade_by_the_factor_per_pass_over_the_pool():
     assert idle.counts.wins == pytest.approx([3.24, 0.0])
 
 
+def test_outcomes_fade_by_training_steps_if_told_so():
+    """After 2048 steps 4 wins count as 4·0.81 = 3.24, whatever was played."""
+    success = OutcomeSuccess(decay=0.9, decay_steps=1024.0)
+    state = success.init(1)
+    state = success.update(state, Evidence(1000, wins=np.array([4.0]), losses=np.array([0.0])))
+    state = success.update(state, Evidence(3048, wins=np.array([0.0]), losses=np.array([0.0])))
+    assert state.counts.wins == pytest.approx([3.24])
+    assert state.estimate == pytest.approx([0.882075], abs=1e-6)
+
+
 def test_outcomes_are_shared_with_near_tasks():
     """Contexts 0, 0.1 and 1; bandwidth 0.1: weight e^−½ = 0.606531 between the first two.
 

@@ -32,6 +32,12 @@ class Preset(NamedTuple):
     whole_at: tuple[int, ...] = ()  # steps at which the JAX engine evaluates the whole pool
 
 
+# With which the records of `procurl-out` were made; the paper does not have it.
+_FIRST_OUTCOMES: Settings = {"decay": 0.9, "decay_steps": 1024.0, "bandwidth": 0.1}
+_ZERO_ONE: Settings = {"v_min": 0.0, "v_max": 1.0}
+_POOL_RANGE: Settings = {"v_min": None, "v_max": None}
+
+
 def _settings(
     beta: float,
     bounds: Settings,
@@ -59,7 +65,7 @@ def _settings(
         "procurl-env": by_rollouts,
         "procurl-env-2": by_rollouts,
         "procurl-env-4": by_rollouts,
-        "procurl-out": by_critic,
+        "procurl-out": by_critic | _FIRST_OUTCOMES,
         "procurl-argmax": bounds,
         "space-alt": by_critic,
         "easy": by_rollouts,
@@ -69,9 +75,6 @@ def _settings(
         "plr": plr,
     }
 
-
-_ZERO_ONE: Settings = {"v_min": 0.0, "v_max": 1.0}
-_POOL_RANGE: Settings = {"v_min": None, "v_max": None}
 
 PRESETS: dict[str, Preset] = {
     "pointmass-s": Preset(

@@ -25,18 +25,22 @@ def no_counts(n: int) -> OutcomeCounts:
     return OutcomeCounts(np.zeros(n), np.zeros(n), np.zeros(()), np.ones(()))
 
 
-def add_outcomes(counts: OutcomeCounts, evidence: Evidence, decay: Array) -> OutcomeCounts:
-    """The counts after the episodes of `evidence`.
+def passes_over(evidence: Evidence, n: int) -> Array:
+    """[] how often the episodes of `evidence` would have played each of `n` tasks on average."""
+    played = evidence.wins + evidence.losses
+    xp = namespace(played)
+    return xp.sum(xp.where(xp.isfinite(played), played, 0.0)) / n
 
-    Old episodes fade by `decay` per pass over the pool, that is, while as many episodes are played
-    as it has tasks. If the range of returns has changed since, they are measured anew.
+
+def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> OutcomeCounts:
+    """The counts after the episodes of `evidence`; older ones are multiplied by `faded`.
+
+    If the range of returns has changed since, older episodes are measured anew.
     """
-    xp = namespace(counts.wins, evidence.wins, decay)
+    xp = namespace(counts.wins, evidence.wins, faded)
     counts = _rescale(counts, evidence)
     nothing = xp.zeros_like(counts.wins)
     wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
-    passes = xp.sum(wins + losses) / nothing.shape[0]
-    faded = decay**passes
     dtype = counts.wins.dtype
     return counts._replace(
         wins=(counts.wins * faded + wins).astype(dtype),

@@ -17,7 +17,7 @@ from procurl.internals.checks import (
 from procurl.internals.settings import AUTO
 from procurl.success.bounds import Bound, are_given, complete_bounds
 from procurl.success.calibration import calibrate, calibrated_values
-from procurl.success.counts import DECAY, OutcomeCounts, add_outcomes, no_counts
+from procurl.success.counts import DECAY, OutcomeCounts, add_outcomes, no_counts, passes_over
 from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
 from procurl.tasks.neighbors import Neighbors, nearest_neighbors
@@ -27,6 +27,7 @@ from procurl.tasks.pool import TaskPool
 class OutcomeState(NamedTuple):
     """State of `OutcomeSuccess`."""
 
+    step: Array  # []  training steps at the latest evidence
     counts: OutcomeCounts
     prior: Array  # [n] the critic's estimate, 0.5 before there is one
     estimate: Array  # [n]
@@ -50,7 +51,8 @@ class OutcomeSuccess(Success):
     and without a critic the prior is 0.5.
     """
 
-    decay: float = DECAY  # of wins and losses, per pass over the pool
+    decay: float = DECAY  # of wins and losses, per pass over the pool or per `decay_steps`
+    decay_steps: float | None = None  # training steps; None: as many episodes as there are tasks
     bandwidth: float | None = None  # of the kernel, in contexts scaled to [0, 1]; None suits it
     neighbors: int = 8  # tasks that the kernel reaches, the task itself included
     prior_weight: float = 1.0
@@ -73,24 +75,30 @@ class OutcomeSuccess(Success):
         return (*self.needs, "values") if are_given(self) else (*self.needs, "values", "scale")
 
     def init(self, n: int) -> OutcomeState:
-        return OutcomeState(no_counts(n), prior=np.full(n, 0.5), estimate=np.zeros(n))
+        return OutcomeState(np.zeros(()), no_counts(n), prior=np.full(n, 0.5), estimate=np.zeros(n))
 
     def update(self, state: OutcomeState, evidence: Evidence) -> OutcomeState:
-        if are_given(self):  # wins and losses are measured on the bounds, not on what was seen
-            counts = add_outcomes(state.counts, evidence._replace(scale=None), self.decay)
+        step = namespace(state.prior, evidence.step).asarray(evidence.step, dtype=state.step.dtype)
+        if self.decay_steps is None:
+            faded = self.decay ** passes_over(evidence, len(state.prior))
         else:
-            counts = add_outcomes(state.counts, evidence, self.decay)
+            faded = self.decay ** ((step - state.step) / self.decay_steps)
+        # With bounds, wins and losses are measured on them, not on what was seen.
+        measured = evidence._replace(scale=None) if are_given(self) else evidence
+        counts = add_outcomes(state.counts, measured, faded)
         prior = self._prior(state, counts, evidence)
         near_wins, near_losses = self._share(counts.wins), self._share(counts.losses)
         weight = self.prior_weight
         estimate = (near_wins + weight * prior) / (near_wins + near_losses + weight)
-        return OutcomeState(counts, prior, estimate.astype(prior.dtype))
+        return OutcomeState(step, counts, prior, estimate.astype(prior.dtype))
 
     def estimate(self, state: OutcomeState) -> Array:
         return state.estimate
 
     def check(self) -> None:
         require_number("decay", self.decay, above=0.0, at_most=1.0)
+        if self.decay_steps is not None:
+            require_number("decay_steps", self.decay_steps, above=0.0)
         if self.bandwidth is not None:
             require_number("bandwidth", self.bandwidth, above=0.0)
         require_choice("measure", self.measure, MEASURES)
