@@ -9,6 +9,7 @@ from procurl.internals.arrays import Array, namespace
 from procurl.success.normalize import keep_finite
 
 DECAY = 0.7  # of wins and losses, while as many episodes are played as the pool has tasks
+RECENT = 64.0  # episodes that the critic is calibrated against
 
 
 class OutcomeCounts(NamedTuple):
@@ -30,6 +31,11 @@ def passes_over(evidence: Evidence, n: int) -> Array:
     played = evidence.wins + evidence.losses
     xp = namespace(played)
     return xp.sum(xp.where(xp.isfinite(played), played, 0.0)) / n
+
+
+def fast_fading(evidence: Evidence) -> Array:
+    """[] the factor by which `RECENT` episodes fade while those of `evidence` are played."""
+    return (1.0 - 1.0 / RECENT) ** passes_over(evidence, 1)
 
 
 def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> OutcomeCounts:

@@ -11,7 +11,7 @@ from procurl.internals.checks import require_bounds, require_choice, require_int
 from procurl.internals.settings import AUTO
 from procurl.success.bounds import Bound, are_found, complete_bounds
 from procurl.success.calibration import calibrated_values
-from procurl.success.counts import DECAY, OutcomeCounts, add_outcomes, no_counts, passes_over
+from procurl.success.counts import OutcomeCounts, add_outcomes, fast_fading, no_counts
 from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
 
@@ -60,8 +60,7 @@ class CriticSuccess(Success):
                 new = normalize(evidence.values, self.v_min, self.v_max)
             else:
                 if evidence.wins is not None:
-                    faded = DECAY ** passes_over(evidence, len(counts.wins))
-                    counts = add_outcomes(counts, evidence, faded)
+                    counts = add_outcomes(counts, evidence, fast_fading(evidence))
                 new = calibrated_values(evidence, counts)
         return CriticState(keep_finite(new, state.estimate), counts)
 

@@ -17,7 +17,15 @@ from procurl.internals.checks import (
 from procurl.internals.settings import AUTO
 from procurl.success.bounds import Bound, are_given, complete_bounds
 from procurl.success.calibration import calibrate, calibrated_values
-from procurl.success.counts import DECAY, OutcomeCounts, add_outcomes, no_counts, passes_over
+from procurl.success.counts import (
+    DECAY,
+    OutcomeCounts,
+    add_outcomes,
+    fast_fading,
+    no_counts,
+    passes_over,
+)
+from procurl.success.drift import Drift, follow_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
 from procurl.tasks.neighbors import Neighbors, nearest_neighbors
@@ -29,6 +37,9 @@ class OutcomeState(NamedTuple):
 
     step: Array  # []  training steps at the latest evidence
     counts: OutcomeCounts
+    recent: OutcomeCounts  # that fade faster, to calibrate the critic
+    drift: Drift
+    started: Array  # []  bool, whether there was evidence
     prior: Array  # [n] the critic's estimate, 0.5 before there is one
     estimate: Array  # [n]
 
@@ -41,6 +52,9 @@ class OutcomeSuccess(Success):
     the nearest tasks, and V the critic's estimate as a prior of weight a,
 
         p = (K·S + a·V) / (K·S + K·F + a).
+
+    Tasks are seen rarely in a large pool, and the agent improves in between: p is then shifted by
+    what the latest episodes on any task show, see `follow_drift`.
 
     An episode is won if the environment reports a success; without such reports it counts by its
     return, on the bounds or on the range of what was seen. The critic has a scale of its own: with
@@ -75,10 +89,19 @@ class OutcomeSuccess(Success):
         return (*self.needs, "values") if are_given(self) else (*self.needs, "values", "scale")
 
     def init(self, n: int) -> OutcomeState:
-        return OutcomeState(np.zeros(()), no_counts(n), prior=np.full(n, 0.5), estimate=np.zeros(n))
+        return OutcomeState(
+            np.zeros(()),
+            no_counts(n),
+            no_counts(n),
+            no_drift(),
+            started=np.zeros((), dtype=bool),
+            prior=np.full(n, 0.5),
+            estimate=np.zeros(n),
+        )
 
     def update(self, state: OutcomeState, evidence: Evidence) -> OutcomeState:
-        step = namespace(state.prior, evidence.step).asarray(evidence.step, dtype=state.step.dtype)
+        xp = namespace(state.prior, evidence.wins, evidence.step)
+        step = xp.asarray(evidence.step, dtype=state.step.dtype)
         if self.decay_steps is None:
             faded = self.decay ** passes_over(evidence, len(state.prior))
         else:
@@ -86,11 +109,15 @@ class OutcomeSuccess(Success):
         # With bounds, wins and losses are measured on them, not on what was seen.
         measured = evidence._replace(scale=None) if are_given(self) else evidence
         counts = add_outcomes(state.counts, measured, faded)
-        prior = self._prior(state, counts, evidence)
+        recent = add_outcomes(state.recent, measured, fast_fading(evidence))
+        prior = self._prior(state, recent, evidence)
         near_wins, near_losses = self._share(counts.wins), self._share(counts.losses)
         weight = self.prior_weight
         estimate = (near_wins + weight * prior) / (near_wins + near_losses + weight)
-        return OutcomeState(step, counts, prior, estimate.astype(prior.dtype))
+        drift = self._drift(state, evidence)
+        started = xp.asarray(True)
+        estimate = shifted(estimate, drift).astype(prior.dtype)
+        return OutcomeState(step, counts, recent, drift, started, prior, estimate)
 
     def estimate(self, state: OutcomeState) -> Array:
         return state.estimate
@@ -113,6 +140,17 @@ class OutcomeSuccess(Success):
             return replace(self, kernel=None)
         kernel = nearest_neighbors(pool.contexts, self.neighbors, self.bandwidth)
         return replace(self, kernel=kernel)
+
+    def _drift(self, state: OutcomeState, evidence: Evidence) -> Drift:
+        """The drift after the latest episodes; none if outcomes fade by training steps."""
+        if self.decay_steps is not None:
+            return state.drift
+        xp = namespace(state.prior, evidence.wins)
+        nothing = xp.zeros_like(state.prior)
+        wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
+        after = follow_drift(state.drift, state.estimate, wins, losses)
+        before = state.drift
+        return Drift(*(xp.where(state.started, a, b) for a, b in zip(after, before, strict=True)))
 
     def _prior(self, state: OutcomeState, counts: OutcomeCounts, evidence: Evidence) -> Array:
         """[n] what the critic says, in [0, 1]."""
