@@ -28,7 +28,8 @@ def no_counts(n: int) -> OutcomeCounts:
 
 def passes_over(evidence: Evidence, n: int) -> Array:
     """[] how often the episodes of `evidence` would have played each of `n` tasks on average."""
-    played = evidence.wins + evidence.losses
+    wins: Array = evidence.wins
+    played = wins + evidence.losses
     xp = namespace(played)
     return xp.sum(xp.where(xp.isfinite(played), played, 0.0)) / n
 
