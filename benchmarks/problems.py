@@ -6,10 +6,9 @@ Nine problems differ in reward, horizon, pool, algorithm and in how tasks depend
 strategies have their default settings. Takes about an hour on two cores. Run it again to continue
 after an interruption, or with more seeds; delete the folder after a change of the code.
 
-The table shows the area under the curve of the mean success over the pool (40 tasks of it, where
-it is larger and success cannot be computed), its difference from `iid` with a 95% interval paired
-by seed, and the calibration: the mean over the pool of |estimated − achieved success| from the
-middle of training on.
+The table shows the area under the curve of the mean success over the pool, its difference from
+`iid` with a 95% interval paired by seed, and the calibration: the mean over the pool of
+|estimated − achieved success| from the middle of training on. See docs/problems.md.
 """
 
 import argparse

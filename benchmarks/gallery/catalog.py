@@ -58,7 +58,8 @@ LEVELS = Sb3Learner(
         "ent_coef": 0.01,
     },
     steps=32_000,
-    episodes=10,
+    eval_tasks=25,
+    episodes=8,
 )
 PENDULUM = Sb3Learner(
     pool=control.PENDULUMS,
@@ -66,13 +67,13 @@ PENDULUM = Sb3Learner(
     algorithm=SAC,
     settings={
         "learning_rate": 2e-3,
-        "learning_starts": 200,
+        "learning_starts": 400,
         "batch_size": 64,
         "gamma": 0.95,
         "policy_kwargs": {"net_arch": [32, 32]},
     },
-    steps=5_000,
-    n_envs=1,
+    steps=12_000,
+    n_envs=4,
     returns=(-900.0, 0.0),  # hanging down is the worst
     episodes=4,
 )

@@ -16,7 +16,6 @@ from procurl.sb3 import CurriculumCallback, PoolEvaluation, evaluate_pool
 from procurl.tasks.pool import TaskPool
 
 EVAL_ENVS = 16
-EVAL_TASKS = 40  # of larger pools, a fixed sample
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class Sb3Learner:
     steps: int
     n_envs: int = 8
     returns: tuple[float, float] | None = None  # what counts as 0 and 1; None: success is reported
+    eval_tasks: int = 40  # of larger pools, a fixed sample
     episodes: int = 4  # per task and evaluation from the middle of training on; one before
 
     def train(self, strategy: str, seed: int) -> Run:
@@ -59,7 +59,7 @@ class _Probe(BaseCallback):
         self.run = Run([], [], [])
         self.env = DummyVecEnv([learner.make_env] * EVAL_ENVS)
         n = len(learner.pool)
-        self.tasks = np.random.default_rng(0).permutation(n)[:EVAL_TASKS]
+        self.tasks = np.random.default_rng(0).permutation(n)[: learner.eval_tasks]
 
     def _on_step(self) -> bool:
         due = (len(self.run.steps) + 1) * self.learner.steps / EVALUATIONS
