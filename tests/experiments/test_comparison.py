@@ -163,7 +163,7 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys, monkeypatch):
         (["pointmass-s", "--engine", "tf"], "engine must be one of jax, host, sb3, got 'tf'"),
         (
             ["pointmass-s", "--engine", "host"],
-            "engine host is for ballcatching, antgoal, got environment 'pointmass-s'",
+            "engine host is for ballcatching, antgoal and environments that are not ours, got",
         ),
         (["pointmass-s", "--workers", "0"], "workers must be an integer of at least 1, got 0"),
         (

@@ -284,6 +284,7 @@ class ComparisonRequest:
             make_host_env(self.env)  # raises if a package is missing
         else:
             self.source.require_portable()
+            self.source.require_new()
         self._check_engine()
         self._check_strategies()
         self._check_student()

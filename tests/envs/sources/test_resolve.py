@@ -52,6 +52,10 @@ def sized(size, name="a"):
 def number():
     return 3
 
+def same():
+    return _ONE
+
+_ONE = Corridor()
 _hidden = make_corridor
 HORIZON = 10
 """
@@ -134,7 +138,8 @@ def test_the_version_of_a_file_is_that_of_its_content(file):
             "corridor.py:make_corider does not exist: corridor.py has no function 'make_corider'. "
             "Did you mean 'corridor.py:make_corridor'? It defines corridor.py:Size, "
             "corridor.py:Corridor, corridor.py:make_corridor, corridor.py:set_length, "
-            "corridor.py:pool, corridor.py:broken, corridor.py:sized, corridor.py:number",
+            "corridor.py:pool, corridor.py:broken, corridor.py:sized, corridor.py:number, "
+            "corridor.py:same",
         ),
         ("HORIZON", "corridor.py:HORIZON must be a function or a class, got 10"),
         ("number", "corridor.py:number must return a gymnasium.Env, got an object of type int"),
@@ -145,6 +150,12 @@ def test_the_version_of_a_file_is_that_of_its_content(file):
 def test_a_function_that_makes_no_environment_is_refused(file, function, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         resolve_environment(f"{file}:{function}").make()
+
+
+def test_every_call_must_make_a_new_environment(file):
+    resolve_environment(f"{file}:make_corridor").require_new()
+    with pytest.raises(ValueError, match=r"corridor.py:same must make a new environment at every"):
+        resolve_environment(f"{file}:same").require_new()
 
 
 def test_a_file_without_a_function_lists_its_functions(file):

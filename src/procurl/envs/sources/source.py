@@ -78,6 +78,18 @@ class EnvSource:
         version = hashlib.sha256(both.encode()).hexdigest()
         return replace(self, set_task=set_task, version=version)
 
+    def require_new(self) -> None:
+        """Raise ValueError if two calls make the same environment: evaluations need a second."""
+        one, other = self.make(), self.make()
+        same = one.unwrapped is other.unwrapped
+        one.close()
+        other.close()
+        if same:
+            raise ValueError(
+                f"{self.name} must make a new environment at every call, got the same one twice: "
+                "evaluations would interrupt the training episodes"
+            )
+
     def require_portable(self) -> None:
         """Raise ValueError if other processes cannot load the functions."""
         for argument in ("make_env", "set_task"):
