@@ -1,5 +1,7 @@
 """A host run that is recorded, resumed and reported, as other engines' runs are."""
 
+import logging
+
 import pytest
 
 pytest.importorskip("jax")
@@ -116,11 +118,26 @@ def test_a_run_without_an_environment_for_evaluations_is_refused(tmp_path):
         train(tmp_path, host_run(counters(end=3), OUT, LINEAR, pool=NUMBERS))
 
 
-def test_tasks_that_look_alike_to_the_critic_are_refused():
-    class Blind(Counter):
-        def reset(self, *, seed=None, options=None):
-            return super().reset(seed=seed, options={"context": [1.0]})
+class Blind(Counter):
+    """Plays and shows the first task, whatever it is told."""
 
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed, options={"context": [1.0]})
+
+
+def test_a_task_that_changes_nothing_is_logged_when_training_starts(tmp_path, caplog):
+    def blind():
+        return vector_of(lambda: TaskEnv(Blind(end=3), NUMBERS), 2)
+
+    with caplog.at_level(logging.WARNING, logger="procurl"):
+        train(tmp_path / "fine")
+        assert not caplog.records
+        run = host_run(blind(), OUT, LINEAR, pool=NUMBERS, eval_env=blind())
+        train(tmp_path / "blind", run, steps=12)
+    assert "the task changes nothing" in caplog.records[0].getMessage()
+
+
+def test_tasks_that_look_alike_to_the_critic_are_refused():
     env = vector_of(lambda: TaskEnv(Blind(noise=1.0), NUMBERS), 2)
     with pytest.raises(ValueError, match="all 3 tasks look alike to the critic"):
         host_run(env, make_strategy("procurl-val"), LINEAR, pool=NUMBERS)

@@ -1,11 +1,14 @@
 """Training a host run to its end: evaluations recorded, checkpoints saved, resumed if stopped."""
 
 import json
+import logging
 import time
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from procurl.envs.adapters.play_pool import task_env_of
+from procurl.envs.checking.at_start import start_warnings
 from procurl.internals.archive import content_errors, read_archive, write_archive
 from procurl.internals.checks import require_integer
 from procurl.internals.files import file_name
@@ -17,6 +20,7 @@ from procurl.records.experiment import Contender, Experiment
 from procurl.records.results import RunId
 from procurl.records.run_writer import RunWriter
 
+log = logging.getLogger(__name__)
 SAVE_SECONDS = 20.0  # between checkpoints; evaluations have one as well
 
 
@@ -57,6 +61,8 @@ def train_run(
     if run.updates == 0 and not overwrite and checkpoint.exists():
         _restore(run, checkpoint)
     writer = _writer(run, steps, Path(out), env, contender, overwrite)
+    if run.updates == 0:
+        _warn_at_start(run)
     finished = False
     try:
         _train(run, steps, writer, checkpoint)
@@ -64,6 +70,14 @@ def train_run(
     finally:
         writer.close(finished)
     return writer.evaluations
+
+
+def _warn_at_start(run: HostRun) -> None:
+    """Log what would make training pointless, from a copy of the first environment."""
+    envs = getattr(run.env.unwrapped, "envs", ())  # of a `SyncVectorEnv`
+    inside = task_env_of(envs[0]) if envs else None
+    for message in (inside is not None and inside.on_copy(start_warnings)) or ():
+        log.warning("%s", message)
 
 
 def _train(run: HostRun, steps: int, writer: RunWriter, checkpoint: Path) -> None:
