@@ -81,6 +81,7 @@ def test_a_verdict_needs_an_interval_on_one_side_of_zero():
     assert verdict(mean_interval([-0.1, -0.11, -0.12])) == "hurts"
     assert verdict(mean_interval([-0.1, 0.3, 0.1])) == "no difference"
     assert verdict(mean_interval([0.1])) == "–"
+    assert verdict(mean_interval([0.1, 0.1])) == "–"  # two seeds have no interval
 
 
 def small_runs():
@@ -104,6 +105,12 @@ def test_areas_are_compared_seed_by_seed_and_estimates_from_the_middle_on():
     assert row["verdict"] == "helps"
     assert row["calibration"] == "0.200"
     assert row["at most 0.15"] == "no"
+
+
+def test_a_single_seed_has_no_interval():
+    problems, runs = small_runs()
+    _, (_, ours) = comparison(problems, {job: run for job, run in runs.items() if job.seed == 0})
+    assert ours[3:7] == ("1", "0.300", "+0.100", "–")
 
 
 def test_the_summary_says_where_a_curriculum_helps_and_which_estimate_is_off():

@@ -44,7 +44,7 @@ def summary(problems: Sequence[Problem], runs: Runs) -> str:
         found: dict[str, list[str]] = {}
         for problem in problems:
             difference = _difference(problem.name, strategy, runs)
-            if strategy != BASELINE and difference.runs > 1:
+            if strategy != BASELINE and not np.isnan(difference.half_width):
                 found.setdefault(verdict(difference), []).append(problem.name)
         parts = [f"{word} on {', '.join(names)}" for word, names in sorted(found.items())]
         if parts:
@@ -59,7 +59,7 @@ def summary(problems: Sequence[Problem], runs: Runs) -> str:
 
 def verdict(difference: Interval) -> str:
     """What an interval of differences says: `helps`, `hurts` or `no difference`."""
-    if not difference.runs > 1:
+    if np.isnan(difference.half_width):  # too few seeds
         return "–"
     if difference.mean - difference.half_width > 0:
         return "helps"
@@ -79,7 +79,10 @@ def _line(problem: Problem, strategy: str, runs: Runs) -> tuple[str, ...]:
 
 
 def _signed(interval: Interval) -> str:
-    return f"{interval.mean:+.3f} ± {interval.half_width:.3f}" if interval.runs else "–"
+    if not interval.runs:
+        return "–"
+    width = "" if np.isnan(interval.half_width) else f" ± {interval.half_width:.3f}"
+    return f"{interval.mean:+.3f}{width}"
 
 
 def _areas(problem: str, strategy: str, runs: Runs) -> dict[int, float]:
