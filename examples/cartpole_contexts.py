@@ -5,6 +5,10 @@ environment is Gymnasium's own. The subclass takes a context at reset and adds i
 because the critic judges a task by its first observation.
 
     python examples/cartpole_contexts.py --steps 50000
+
+The command line takes the same environment and pool:
+
+    procurl check examples/cartpole_contexts.py:make_pole --pool examples/cartpole_contexts.py:poles
 """
 
 import argparse
@@ -47,7 +51,12 @@ class AnyPole(CartPoleEnv):
         return np.append(observation, [self.length, self.masspole]).astype(np.float32)
 
 
-def poles(count: int, seed: int) -> TaskPool:
+def make_pole() -> TimeLimit:
+    """The environment, for `procurl compare` as well."""
+    return TimeLimit(AnyPole(), HORIZON)
+
+
+def poles(count: int = 60, seed: int = 1) -> TaskPool:
     """Poles from a tenth to five times the usual length, light and heavy."""
     rng = np.random.default_rng(seed)
     contexts = rng.uniform([0.05, 0.05], [2.5, 1.0], size=(count, 2))
@@ -61,10 +70,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 
-    pool = poles(60, seed=1)
+    pool = poles()
 
     def make_env():
-        return TaskEnv(TimeLimit(AnyPole(), HORIZON), pool)
+        return TaskEnv(make_pole(), pool)
 
     model = PPO(
         "MlpPolicy",
