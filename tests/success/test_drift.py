@@ -10,12 +10,12 @@ from procurl.success.drift import Drift, follow_drift, no_drift, shifted
 
 
 def test_one_step_worked_by_hand():
-    """Eight wins where 0.5 was predicted: (8 − 4)/(8·0.25 + 4) = 2/3 logits, and back to 0.66."""
+    """Eight wins where 0.5 was predicted: (8 − 4)/(8·0.25 + 2) = 1 logit, which is 0.73."""
     predicted = np.array([0.5, 0.2])
     drift = follow_drift(no_drift(), predicted, np.array([8.0, 0.0]), np.zeros(2))
-    assert drift.shift == pytest.approx(2 / 3)
+    assert drift.shift == pytest.approx(1.0)
     assert drift.information == pytest.approx(2.0)
-    assert shifted(predicted, drift)[0] == pytest.approx(1 / (1 + np.exp(-2 / 3)))
+    assert shifted(predicted, drift)[0] == pytest.approx(1 / (1 + np.exp(-1)))
 
 
 def test_no_shift_leaves_estimates_as_they_are():

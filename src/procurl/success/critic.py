@@ -6,12 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, namespace
 from procurl.internals.checks import require_bounds, require_choice, require_interval
 from procurl.internals.settings import AUTO
 from procurl.success.bounds import Bound, are_found, complete_bounds
 from procurl.success.calibration import calibrated_values
 from procurl.success.counts import OutcomeCounts, add_outcomes, fast_fading, no_counts
+from procurl.success.drift import Drift, next_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
 
@@ -20,7 +21,15 @@ class CriticState(NamedTuple):
     """State of `CriticSuccess`."""
 
     estimate: Array  # [n] normalized, not clipped
-    counts: OutcomeCounts | None  # that the values are calibrated against; None if bounds are given
+    outcomes: "CriticOutcomes | None"  # that the values are calibrated against; None with bounds
+
+
+class CriticOutcomes(NamedTuple):
+    """What training episodes say about the critic."""
+
+    counts: OutcomeCounts  # recent wins and losses
+    drift: Drift
+    started: Array  # []  bool, whether there was evidence
 
 
 @dataclass(frozen=True)
@@ -51,18 +60,25 @@ class CriticSuccess(Success):
         return (*self.needs, "wins", "losses", "scale") if are_found(self) else self.needs
 
     def init(self, n: int) -> CriticState:
-        return CriticState(np.zeros(n), no_counts(n) if are_found(self) else None)
+        if not are_found(self):
+            return CriticState(np.zeros(n), None)
+        return CriticState(
+            np.zeros(n), CriticOutcomes(no_counts(n), no_drift(), np.zeros((), dtype=bool))
+        )
 
     def update(self, state: CriticState, evidence: Evidence) -> CriticState:
-        counts = state.counts
+        outcomes = state.outcomes
         with np.errstate(invalid="ignore", over="ignore"):
-            if counts is None:
+            if outcomes is None:
                 new = normalize(evidence.values, self.v_min, self.v_max)
+            elif evidence.wins is None or evidence.scale is None:
+                new = evidence.values  # nothing is known of rewards: taken to be 0 and 1
             else:
-                if evidence.wins is not None:
-                    counts = add_outcomes(counts, evidence, fast_fading(evidence))
-                new = calibrated_values(evidence, counts)
-        return CriticState(keep_finite(new, state.estimate), counts)
+                outcomes = _with_episodes(outcomes, state.estimate, evidence)
+                new = calibrated_values(evidence, outcomes.counts)
+                moved = shifted(new, outcomes.drift)
+                new = namespace(new, moved).where(evidence.scale.unit, new, moved)
+        return CriticState(keep_finite(new, state.estimate), outcomes)
 
     def estimate(self, state: CriticState) -> Array:
         return state.estimate
@@ -71,3 +87,12 @@ class CriticSuccess(Success):
         require_choice("measure", self.measure, MEASURES)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
+
+
+def _with_episodes(
+    outcomes: CriticOutcomes, predicted: Array, evidence: Evidence
+) -> CriticOutcomes:
+    """What is known after the episodes of `evidence`, whose success was `predicted` [n]."""
+    counts = add_outcomes(outcomes.counts, evidence, fast_fading(evidence))
+    drift = next_drift(outcomes.drift, outcomes.started, predicted, evidence)
+    return CriticOutcomes(counts, drift, namespace(counts.wins).asarray(True))

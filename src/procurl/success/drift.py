@@ -4,10 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
+from procurl.success.normalize import keep_finite
 
-WINDOW = 64.0  # recent episodes that show how far the agent has come
-CAUTION = 4.0  # as much information as about sixteen episodes on tasks of medium difficulty
+WINDOW = 32.0  # recent episodes that show how far the agent has come
+CAUTION = 2.0  # as much information as eight episodes on tasks of medium difficulty
 LARGEST = 4.0  # of the shift, in logits
 EDGE = 1e-3  # estimates closer to 0 or 1 are shifted as if they were this close
 
@@ -22,6 +24,15 @@ class Drift(NamedTuple):
 def no_drift() -> Drift:
     """Before there is an estimate that episodes could contradict."""
     return Drift(np.zeros(()), np.zeros(()))
+
+
+def next_drift(drift: Drift, started: Array, predicted: Array, evidence: Evidence) -> Drift:
+    """The drift after the episodes of `evidence`, none before there was a prediction."""
+    xp = namespace(predicted, evidence.wins, started)
+    nothing = xp.zeros_like(predicted)
+    wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
+    after = follow_drift(drift, predicted, wins, losses)
+    return Drift(*(xp.where(started, new, old) for new, old in zip(after, drift, strict=True)))
 
 
 def follow_drift(drift: Drift, predicted: Array, wins: Array, losses: Array) -> Drift:

@@ -25,7 +25,7 @@ from procurl.success.counts import (
     no_counts,
     passes_over,
 )
-from procurl.success.drift import Drift, follow_drift, no_drift, shifted
+from procurl.success.drift import Drift, next_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
 from procurl.tasks.neighbors import Neighbors, nearest_neighbors
@@ -145,12 +145,7 @@ class OutcomeSuccess(Success):
         """The drift after the latest episodes; none if outcomes fade by training steps."""
         if self.decay_steps is not None:
             return state.drift
-        xp = namespace(state.prior, evidence.wins)
-        nothing = xp.zeros_like(state.prior)
-        wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
-        after = follow_drift(state.drift, state.estimate, wins, losses)
-        before = state.drift
-        return Drift(*(xp.where(state.started, a, b) for a, b in zip(after, before, strict=True)))
+        return next_drift(state.drift, state.started, state.estimate, evidence)
 
     def _prior(self, state: OutcomeState, counts: OutcomeCounts, evidence: Evidence) -> Array:
         """[n] what the critic says, in [0, 1]."""
