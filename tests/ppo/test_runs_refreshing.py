@@ -70,7 +70,8 @@ def test_strategies_are_bound_to_the_pool():
         expected.advance()
     assert same(runs.state.teaching, expected.state.teaching)
     state = row(runs.state.teaching.strategy.success, 0)
-    own = (state.wins + state.prior) / (state.wins + state.losses + 1.0)
+    wins, losses = state.counts.wins, state.counts.losses
+    own = (wins + state.prior) / (wins + losses + 1.0)
     assert np.abs(np.asarray(state.estimate - own)).max() > 1e-3
 
 

@@ -272,7 +272,7 @@ def test_a_function_of_a_session_is_refused(monkeypatch):
     main = sys.modules["__main__"]
     monkeypatch.setattr(make_cart_pole, "__module__", "__main__")
     monkeypatch.setattr(main, "make_cart_pole", make_cart_pole, raising=False)
-    monkeypatch.delattr(main, "__file__")
+    monkeypatch.delattr(main, "__file__", raising=False)
     register_environment("cart", make_cart_pole)
     with pytest.raises(ValueError, match="or in an interactive session"):
         resolve_environment("cart").require_portable()
