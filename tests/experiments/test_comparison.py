@@ -95,6 +95,7 @@ def test_a_lost_store_is_filled_from_the_checkpoints(compared, capsys, tmp_path)
     assert exported(copy, capsys) == [row for row in before if row["seed"] != "2"]
 
 
+@pytest.mark.soak  # starts a cluster
 def test_a_ray_cluster_gives_what_this_machine_gives(compared, capsys, tmp_path):
     pytest.importorskip("ray")
     out = tmp_path / "ray"

@@ -1,5 +1,7 @@
 """From the critic's values to probabilities, by a logistic fit to training episodes."""
 
+import numpy as np
+
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
 from procurl.success.counts import OutcomeCounts
@@ -15,11 +17,17 @@ def calibrated_values(evidence: Evidence, counts: OutcomeCounts) -> Array:
     Evidence without a scale says nothing about rewards; they are taken to be 0 and 1. Non-finite
     values stay so.
     """
-    values = evidence.values
     if evidence.scale is None:
+        return evidence.values
+    return calibrate_unless(evidence.scale.unit, evidence.values, counts)
+
+
+def calibrate_unless(unit: Array, values: Array, counts: OutcomeCounts) -> Array:
+    """[n] `values` if `unit`, else calibrated by `counts`; under NumPy only what is needed."""
+    xp = namespace(unit, values, counts.wins)
+    if xp is np and unit:
         return values
-    xp = namespace(values, counts.wins)
-    return xp.where(evidence.scale.unit, values, calibrate(values, counts.wins, counts.losses))
+    return xp.where(unit, values, calibrate(values, counts.wins, counts.losses))
 
 
 def calibrate(values: Array, wins: Array, losses: Array) -> Array:

@@ -16,7 +16,7 @@ from procurl.internals.checks import (
 )
 from procurl.internals.settings import AUTO
 from procurl.success.bounds import Bound, are_given, complete_bounds
-from procurl.success.calibration import calibrate, calibrated_values
+from procurl.success.calibration import calibrate_unless, calibrated_values
 from procurl.success.counts import (
     DECAY,
     OutcomeCounts,
@@ -156,7 +156,7 @@ class OutcomeSuccess(Success):
         with np.errstate(invalid="ignore", over="ignore"):
             if are_given(self):
                 unit = (self.v_min == 0.0) & (self.v_max == 1.0)  # may be traced
-                new = xp.where(unit, values, calibrate(values, counts.wins, counts.losses))
+                new = calibrate_unless(unit, values, counts)
             elif evidence.scale is None and self.v_min is None:
                 new = normalize(values, None, None)
             else:

@@ -138,8 +138,9 @@ def episodes_to_reach(simulation: Simulation, epsilon: float) -> Floats:
 
 def _observe(curriculum: Curriculum, step: int, success: Floats, totals: EpisodeTotals) -> None:
     """Show the teacher the true success [n] of every task, and the episodes since the last time."""
+    # Rewards are 0 and 1, which strategies assume if there is no scale.
     evidence = build_evidence(
-        curriculum.strategy.uses,
+        set(curriculum.strategy.uses) - {"scale"},
         step,
         values=success,
         episodes=totals,

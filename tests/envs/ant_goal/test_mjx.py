@@ -39,12 +39,14 @@ def random_actions(rng):
     return rng.uniform(-1.5, 1.5, (B, 8)).astype(np.float32)
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_starts_agree(forms):
     host, env, _ = forms
     start = env.initial(jnp.asarray(GOALS))
     np.testing.assert_allclose(env.observe(start), host.observe(host.initial(GOALS)), rtol=1e-6)
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_single_actions_agree_all_along_an_episode(forms):
     """Positions, rewards with the cost of contact forces, and ends, from 8 × 60 states."""
     host, _, step = forms
@@ -73,6 +75,7 @@ def forces_cost(transition, state, actions):
     return 10.0 * np.exp(-2.0 * distance) - effort - transition.reward
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_the_first_actions_agree_without_a_break(forms):
     host, env, step = forms
     ours, theirs = host.initial(GOALS), env.initial(jnp.asarray(GOALS))
@@ -90,6 +93,7 @@ def test_the_first_actions_agree_without_a_break(forms):
     assert step._cache_size() == 1  # states of all origins run the same compiled program
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_an_episode_ends_at_the_horizon_and_succeeds_near_the_goal(forms):
     _, env, step = forms
     start = env.initial(jnp.asarray(GOALS))
@@ -104,6 +108,7 @@ def test_an_episode_ends_at_the_horizon_and_succeeds_near_the_goal(forms):
         np.testing.assert_array_equal(after.success, near & ends)
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_friction_follows_steep_legs_as_in_the_c_library(forms):
     """The first tangent of every contact of a capsule with the floor; MJX alone has others here."""
     from procurl.envs.mujoco.library import mujoco

@@ -39,6 +39,7 @@ def as_mjx(state):
     return MjxBallState(physics[:, 1:11], physics[:, 11:21], desired)
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_starts_agree(forms):
     host, env, _ = forms
     ours, theirs = same_start(host, env, seed=0)
@@ -50,6 +51,7 @@ def test_starts_agree(forms):
     )
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_whole_episodes_agree(forms):
     """Random actions, half of them far outside the box, to the end of every episode."""
     host, env, step = forms
@@ -91,6 +93,7 @@ def thrown_at_the_net(host, seed):
     return BallCatchingState(physics, desired)
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_catches_agree(forms):
     """Ends, successes and the reward of the catch, which depends on the bounce of one substep."""
     host, _, step = forms
@@ -109,6 +112,7 @@ def test_catches_agree(forms):
     assert caught >= 10
 
 
+@pytest.mark.soak  # compiles MJX's step
 def test_nothing_moves_after_the_first_contact_of_an_action(forms):
     """A ball that touches the net from the beginning: one substep is taken, not five."""
     host, _, step = forms
