@@ -13,11 +13,10 @@ run: .venv/run.stamp
 test: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
-	@# mypy uses one core for half a minute. It runs beside the tests and reports after them.
-	$(BIN)/mypy > .venv/mypy.txt 2>&1 & types=$$!; \
+	@# These checks use one core for half a minute. They run beside the tests and report after them.
+	($(BIN)/lint-imports && $(BIN)/mypy) > .venv/checks.txt 2>&1 & checks=$$!; \
 	  $(BIN)/pytest -q -n auto --dist worksteal -m "not soak"; tests=$$?; \
-	  wait $$types; types=$$?; cat .venv/mypy.txt; exit $$((tests | types))
+	  wait $$checks; checks=$$?; cat .venv/checks.txt; exit $$((tests | checks))
 
 soak: .venv/test.stamp
 	$(BIN)/pytest -q -m soak

@@ -43,12 +43,13 @@ def test_an_export_that_cannot_be_printed_has_the_right_status(tmp_path, shell, 
     assert done.stderr.count("\n") == bool(error)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "shell",
     [
         '"$@" 2>&1 | head -1',  # the reader leaves at the first line of progress
-        pytest.param('"$@" 2>/dev/full >/dev/full', marks=pytest.mark.soak),
-        pytest.param('"$@" <&- >&- 2>&-', marks=pytest.mark.soak),
+        '"$@" 2>/dev/full >/dev/full',
+        '"$@" <&- >&- 2>&-',
     ],
 )
 def test_training_does_not_depend_on_who_reads(tmp_path, shell):
