@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from procurl import Curriculum, Evidence, TaskPool, make_strategy
+from procurl import Curriculum, Evidence, Scale, TaskPool, make_strategy
 from procurl.envs import make_host_env, make_pool
 from procurl.experiments.analysis.labels import short_name
 from procurl.experiments.compact_records.files import read_records, write_records
@@ -88,7 +88,7 @@ NAMES = (
 )
 EXTREMES = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-308, 1e-30, 1e15, -1e15, 1e30, -1e30)
 REFUSED = (1e31, -1e31, 1e308, -1e308, math.inf, -math.inf, math.nan)
-FIELDS = [name for name in Evidence._fields if name != "step"]
+FIELDS = [name for name in Evidence._fields if name not in ("step", "scale")]
 
 
 def test_random_evidence(report_counts):
@@ -152,7 +152,24 @@ def random_evidence(rng, step, n):
         if rng.random() < 0.03:
             column = _spoiled(rng, column)
         fields[name] = column
-    return Evidence(step, **fields)
+    return Evidence(step, scale=random_scale(rng), **fields)
+
+
+def random_scale(rng):
+    """No scale, one that fits, or, now and then, something to refuse."""
+    kind = rng.random()
+    if kind < 0.3:
+        return None
+    low, high = sorted(rng.choice(EXTREMES, 2))
+    if kind > 0.98:
+        spoiled = (
+            Scale(high, low - 1.0, True),
+            Scale(np.nan, high, True),
+            Scale("0", "1", True),
+            3,
+        )
+        return spoiled[rng.integers(len(spoiled))]
+    return Scale(low, high, rng.random() < 0.5)
 
 
 def _spoiled(rng, column):

@@ -27,7 +27,7 @@ def check_evidence(evidence: Evidence, n: int, since: float) -> Evidence:
     """
     if not isinstance(evidence, Evidence):
         raise TypeError(f"evidence must be procurl.Evidence, got {type(evidence).__name__}")
-    step = _step(evidence.step)
+    step = _scalar("evidence.step", evidence.step)
     require_number("evidence.step", step, at_least=since)
     if step > LIMIT:
         raise ValueError(f"evidence.step must be at most {LIMIT:g}, got {step!r}")
@@ -49,19 +49,21 @@ def _scale(given: Any) -> Scale | None:
     if given is None:
         return None
     if not isinstance(given, Scale):
-        raise TypeError(f"evidence.scale must be procurl.Scale, got {given!r:.80}")
-    low, high = float(given.low), float(given.high)
+        raise TypeError(f"evidence.scale must be procurl.Scale, got {type(given).__name__}")
+    low, high = (
+        _scalar(f"evidence.scale.{name}", getattr(given, name)) for name in ("low", "high")
+    )
     for name, bound in (("low", low), ("high", high)):
         require_number(f"evidence.scale.{name}", bound, at_least=-LIMIT, at_most=LIMIT)
     if high < low:
-        raise ValueError(f"evidence.scale.high must be at least low={low!r}, got {high!r}")
+        raise ValueError(f"evidence.scale.high must be at least low={low}, got {high}")
     return Scale(np.float64(low), np.float64(high), np.bool_(given.unit))
 
 
-def _step(given: Any) -> Any:
-    array = _plain("evidence.step", given, "one number")
+def _scalar(argument: str, given: Any) -> Any:
+    array = _plain(argument, given, "one number")
     if array.ndim:
-        raise ValueError(f"evidence.step must be one number, got {given!r}")
+        raise ValueError(f"{argument} must be one number, got {given!r:.80}")
     return array.item()
 
 

@@ -69,7 +69,8 @@ def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
     played = counts.wins + counts.losses
     total = counts.wins * counts.high + counts.losses * counts.low
     span = xp.where(high > low, high - low, 1.0)
-    wins = xp.clip((total - low * played) / span, 0.0, played)
+    with np.errstate(over="ignore"):  # a range of almost nothing
+        wins = xp.clip((total - low * played) / span, 0.0, played)
     same = (low == counts.low) & (high == counts.high)
     return OutcomeCounts(
         wins=xp.where(same, counts.wins, wins).astype(counts.wins.dtype),
