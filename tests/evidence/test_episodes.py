@@ -4,10 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from procurl import OutcomeSuccess
 from procurl.evidence import (
     EpisodeTotals,
     TrainingSteps,
     add_counts,
+    add_episodes,
     add_scores,
     no_episodes,
     no_returns,
@@ -100,3 +102,12 @@ def test_numpy_and_jax_agree_on_random_rollouts():
     assert np.count_nonzero(here.played) == 5
     for ours, theirs in zip(here[:-1], there[:-1], strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_success_that_is_not_reported_is_named():
+    rule = OutcomeSuccess(measure="success")
+    tasks, returns = np.array([0, 1]), np.array([3.0, 4.0])
+    with pytest.raises(ValueError, match="is_success.*is missing.*use measure='return'"):
+        add_episodes(no_episodes(2, 1), rule, tasks, returns, np.array([1.0, np.nan]))
+    known = add_episodes(no_episodes(2, 1), rule, tasks, returns, np.array([1.0, 0.0]))
+    assert known.wins.tolist() == [1.0, 0.0]

@@ -76,6 +76,15 @@ def note_returns(
     return totals._replace(returns=add_returns(totals.returns, returns, success, ended))
 
 
+def require_success(success: Array) -> None:
+    """Raise if one of the episodes [m] has not reported whether it was a success."""
+    if np.isnan(success).any():
+        raise ValueError(
+            "info['is_success'] is missing at the end of an episode. The strategy judges episodes "
+            "by it (measure='success'): report it, or use measure='return'"
+        )
+
+
 def add_episodes(
     totals: EpisodeTotals,
     rule: OutcomeRule,
@@ -94,8 +103,11 @@ def add_episodes(
         success: [m] 1 or 0, NaN if the environment does not report it.
         ended: [m] bool, which entries are episodes; None counts all.
     """
+    measure = rule.outcome_measure
+    if measure == "success" and namespace(success) is np:
+        require_success(success if ended is None else success[ended])
     totals = note_returns(totals, rule, returns, success, ended)
-    seen, measure = totals.returns, rule.outcome_measure
+    seen = totals.returns
     measured = measured_outcomes(seen, measure, returns, success)
     return add_counts(totals, tasks, rule.outcomes(measured, scale_of(seen, measure)), ended)
 

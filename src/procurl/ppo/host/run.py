@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from procurl.evidence.episodes import require_success
 from procurl.internals.arrays import Array, Ids
 from procurl.internals.checks import require_integer
 from procurl.internals.pytrees import register_settings
@@ -339,6 +340,8 @@ class HostRun:
             rollout_key, key = jax.random.split(self.random_key(PURPOSE.roll_out))
             episodes = self._roll_out(params, teacher.plan, rollout_key)
         if teacher.counts_episodes:
+            if teacher.measure == "success":
+                require_success(np.asarray(summary.success)[np.asarray(summary.dones)])
             teaching = count_episodes(teacher, strategy, teaching, summary)
         if due:
             values = task_values(self.network, params, self.pool_observations)
