@@ -76,12 +76,12 @@ def note_returns(
     return totals._replace(returns=add_returns(totals.returns, returns, success, ended))
 
 
-def require_success(success: Array) -> None:
+def require_success(success: Array, argument: str = "env") -> None:
     """Raise if one of the episodes [m] has not reported whether it was a success."""
     if np.isnan(success).any():
         raise ValueError(
-            "info['is_success'] is missing at the end of an episode. The strategy judges episodes "
-            "by it (measure='success'): report it, or use measure='return'"
+            f"{argument}: info['is_success'] is missing at the end of an episode. The strategy "
+            "judges episodes by it (measure='success'): report it, or use measure='return'"
         )
 
 

@@ -9,6 +9,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
 from procurl.evidence import ReturnRange, RolloutMeans, average_rollouts, measured_outcomes
+from procurl.evidence.episodes import require_success
 from procurl.sb3.critic import ValueFunction, Values, values_of
 from procurl.sb3.envs.episodes import play_tasks
 from procurl.sb3.envs.observations import (
@@ -83,11 +84,8 @@ def roll_out(
     """
     tasks = np.repeat(np.arange(len(workers.pool)), plan.episodes)
     episodes = play_tasks(model, workers, tasks, deterministic=False, seed=seed)
-    if plan.measure == "success" and np.isnan(episodes.success).any():
-        raise ValueError(
-            "eval_env: info['is_success'] is missing at the end of an episode. The strategy needs "
-            "it for success rates (measure='success'): report it, or use measure='return'"
-        )
+    if plan.measure == "success":
+        require_success(episodes.success, "eval_env")
     return episodes
 
 

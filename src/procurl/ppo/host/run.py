@@ -358,12 +358,8 @@ class HostRun:
         tasks = np.repeat(np.arange(len(self.pool)), plan.episodes)
         act = stochastic(self.network, params, endless_noise(self.network, act_key, host.n_envs))
         outcomes = host.play(tasks, act, env_seed(env_key))
-        if plan.measure == "success" and np.isnan(outcomes.success).any():
-            raise ValueError(
-                "eval_env: info['is_success'] is missing at the end of an episode. The strategy "
-                "needs it for success rates (measure='success'): report it, or use "
-                "measure='return'"
-            )
+        if plan.measure == "success":
+            require_success(outcomes.success, "eval_env")
         shape = (len(self.pool), plan.episodes)
         return Episodes(
             jnp.asarray(outcomes.returns.reshape(shape), dtype=jnp.float32),
