@@ -101,7 +101,7 @@ def page_of(name: str) -> Path:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run_and_print_what_the_page_shows(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "_DEFAULTS", dict(registry._DEFAULTS))
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     module = ModuleType("example")
     monkeypatch.setitem(sys.modules, "example", module)
     blocks = blocks_of(page)

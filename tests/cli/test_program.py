@@ -1,37 +1,16 @@
 """The command line as a user sees it."""
 
 import logging
-import re
 import signal
 
 import pytest
 
-from procurl import strategy_names
 from procurl.cli import main
 from procurl.cli import program as cli
 from procurl.cli.training import integer
 from procurl.envs import environment_names, make_array_env, make_pool
 from procurl.envs.karel.pool import KINDS
 from procurl.experiments.comparison import Summary
-
-
-def test_strategies_lists_every_name_with_settings(capsys):
-    assert main(["strategies"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if not line.startswith(" ")] == list(strategy_names())
-    assert any("beta=20.0" in line and "epsilon=" in line for line in lines)
-
-
-def test_strategies_says_in_what_the_variants_of_procurl_differ(capsys):
-    assert main(["strategies"]) == 0
-    blocks = re.split(r"\n(?=\S)", capsys.readouterr().out)
-    without_settings = [block.partition("  settings:")[0].partition("\n")[2] for block in blocks]
-    assert len(set(without_settings)) == len(strategy_names())
-    by_name = {block.partition("\n")[0]: block for block in blocks}
-    assert "PoS: The critic's value" in by_name["procurl-val"]
-    assert "PoS: Wins and losses of the training episodes" in by_name["procurl-out"]
-    assert "rollouts take 4 times the training steps" in by_name["procurl-env-4"]
-    assert "PoS" not in by_name["iid"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["strategies", "--nonsense"]])

@@ -28,7 +28,7 @@ from procurl.strategies.registry import strategy_name
 @pytest.fixture
 def empty_slot(monkeypatch):
     """The registry as it is, restored afterwards."""
-    monkeypatch.setattr(registry, "_DEFAULTS", dict(registry._DEFAULTS))
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
 
 
 def test_every_strategy_of_the_paper_has_its_name():

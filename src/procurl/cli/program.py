@@ -15,13 +15,11 @@ from typing import Any, NoReturn
 from procurl import __version__
 from procurl.cli.check import add_check_command
 from procurl.cli.paper import add_paper_command
+from procurl.cli.strategies import add_strategies_command, first_line
 from procurl.cli.training import add_training_commands, integer, require_extra
 from procurl.envs.adapters.task_errors import environment_error
 from procurl.internals.checks import suggest
-from procurl.internals.settings import flat_settings
 from procurl.internals.streams import safe_streams
-from procurl.strategies import make_strategy, strategy_names
-from procurl.success import Success
 
 INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
 # Windows has no SIGHUP.
@@ -171,12 +169,7 @@ def _parser() -> argparse.ArgumentParser:
         "envs", help="list the environments", description="List the environments."
     )
     envs.set_defaults(run=_envs)
-    strategies = commands.add_parser(
-        "strategies",
-        help="list the strategies with their settings and defaults",
-        description="List the strategies with the evidence they need, their settings and defaults.",
-    )
-    strategies.set_defaults(run=_strategies)
+    add_strategies_command(commands)
     return parser
 
 
@@ -250,7 +243,7 @@ def _envs(_: argparse.Namespace) -> int:
         if env.action_low is not None:
             actions = f"actions in a box of {len(env.action_low)} dimensions"
         print(name)
-        print(f"  {_first_line(env)}")
+        print(f"  {first_line(env)}")
         print(f"  Gymnasium id: {spec.gym_id}")
         print(f"  observation of {len(env.observation_low)} numbers, {actions}")
         print(f"  context: {', '.join(env.context_names)}; at most {env.horizon} steps")
@@ -258,24 +251,3 @@ def _envs(_: argparse.Namespace) -> int:
     print("Or any other: a Gymnasium id such as CartPole-v1, or FILE.py:function or")
     print("package.module:function that makes a Gymnasium environment.")
     return 0
-
-
-def _strategies(_: argparse.Namespace) -> int:
-    """Print one block per strategy: name, rule, estimate of PoS, evidence it needs, settings."""
-    for name in strategy_names():
-        strategy = make_strategy(name)
-        settings = flat_settings(strategy)
-        print(name)
-        print(f"  {_first_line(strategy)}")
-        if isinstance(success := getattr(strategy, "success", None), Success):
-            print(f"  PoS: {_first_line(success)}")
-            if (budget := getattr(success, "budget", None)) is not None:
-                print(f"  budget: training and rollouts take {budget:g} times the training steps")
-        print(f"  evidence: {', '.join(strategy.needs) or 'none'}")
-        if settings:
-            print("  settings: " + ", ".join(f"{key}={value!r}" for key, value in settings.items()))
-    return 0
-
-
-def _first_line(documented: object) -> str:
-    return (type(documented).__doc__ or "").strip().partition("\n")[0]

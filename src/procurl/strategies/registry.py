@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from procurl.evidence import Evidence
 from procurl.internals.checks import require_known, suggest
@@ -16,26 +16,79 @@ from procurl.strategies.spdl import SPDL
 from procurl.strategies.strategy import Strategy
 from procurl.success import CriticSuccess, OutcomeSuccess, RolloutSuccess
 
-_DEFAULTS: dict[str, Callable[[], Strategy]] = {
-    "procurl-val": lambda: ProCuRL(success=CriticSuccess()),
-    "procurl-env": lambda: ProCuRL(success=RolloutSuccess()),
-    "procurl-env-2": lambda: ProCuRL(success=RolloutSuccess(budget=2.0)),
-    "procurl-env-4": lambda: ProCuRL(success=RolloutSuccess(budget=4.0)),
-    "procurl-out": lambda: ProCuRL(success=OutcomeSuccess()),
-    "procurl-argmax": ProCuRLArgmax,
-    "space": SPaCE,
-    "space-alt": SPaCEAlt,
-    "spdl": SPDL,
-    "plr": PLR,
-    "iid": IID,
-    "easy": Easy,
-    "hard": Hard,
+
+class Entry(NamedTuple):
+    """What the registry holds of a name."""
+
+    default: Callable[[], Any]  # returns the strategy with its default settings
+    when: str  # one line: when to use it
+
+
+_REGISTRY: dict[str, Entry] = {
+    "procurl-val": Entry(
+        lambda: ProCuRL(success=CriticSuccess()),
+        "The first choice: the algorithm has a critic and environment steps are expensive.",
+    ),
+    "procurl-env": Entry(
+        lambda: ProCuRL(success=RolloutSuccess()),
+        "Environment steps are cheap and the critic cannot be trusted.",
+    ),
+    "procurl-env-2": Entry(
+        lambda: ProCuRL(success=RolloutSuccess(budget=2.0)),
+        "As procurl-env, with at most as many steps for rollouts as for training.",
+    ),
+    "procurl-env-4": Entry(
+        lambda: ProCuRL(success=RolloutSuccess(budget=4.0)),
+        "As procurl-env, with at most three times as many steps for rollouts as for training.",
+    ),
+    "procurl-out": Entry(
+        lambda: ProCuRL(success=OutcomeSuccess()),
+        "The critic is poor or missing; it works best if tasks have contexts.",
+    ),
+    "procurl-argmax": Entry(
+        ProCuRLArgmax,
+        "A small pool and a good critic; otherwise procurl-val explores more.",
+    ),
+    "space": Entry(
+        SPaCE,
+        "A baseline: a small set of tasks that grows once the critic stops improving on it.",
+    ),
+    "space-alt": Entry(
+        SPaCEAlt,
+        "A baseline: follow the critic's improvement without a growing set.",
+    ),
+    "spdl": Entry(
+        SPDL,
+        "Performance must not fall below a known level during training.",
+    ),
+    "plr": Entry(
+        PLR,
+        "Success has no clear meaning, or tasks are random levels without structure.",
+    ),
+    "iid": Entry(
+        IID,
+        "The baseline to compare with, and enough if tasks are about equally hard.",
+    ),
+    "easy": Entry(
+        Easy,
+        "A baseline: the agent stays where it is good already.",
+    ),
+    "hard": Entry(
+        Hard,
+        "A baseline: the agent faces what it cannot do yet.",
+    ),
 }
 
 
 def strategy_names() -> tuple[str, ...]:
     """The names that `make_strategy` knows."""
-    return tuple(_DEFAULTS)
+    return tuple(_REGISTRY)
+
+
+def when_to_use(name: str) -> str:
+    """One line on when to use the strategy of that name; empty if its author wrote none."""
+    require_known("strategy", name, _REGISTRY, "strategies")
+    return _REGISTRY[name].when
 
 
 def make_strategy(name: str, **settings: Any) -> Strategy:
@@ -48,8 +101,8 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
     ProCuRL(success=CriticSuccess(measure='auto', v_min=0.0, v_max=60.0, refresh_every=None),
             beta=10.0, gamma1=1.0, gamma2=1.0, p_star=1.0, floor=0.0, epsilon=None)
     """
-    require_known("strategy", name, _DEFAULTS, "strategies")
-    strategy: Strategy = with_settings(name, _DEFAULTS[name](), settings)
+    require_known("strategy", name, _REGISTRY, "strategies")
+    strategy: Strategy = with_settings(name, _REGISTRY[name].default(), settings)
     strategy.check()
     return strategy
 
@@ -60,9 +113,9 @@ def strategy_name(strategy: Strategy) -> str:
     >>> strategy_name(make_strategy("procurl-env", beta=10.0))
     'procurl-env'
     """
-    alike = [name for name in _DEFAULTS if _kind(_DEFAULTS[name]()) == _kind(strategy)]
+    alike = [name for name in _REGISTRY if _kind(_REGISTRY[name].default()) == _kind(strategy)]
     budget = _budget(strategy)
-    same_budget = [name for name in alike if _budget(_DEFAULTS[name]()) == budget]
+    same_budget = [name for name in alike if _budget(_REGISTRY[name].default()) == budget]
     return next(iter(same_budget + alike), type(strategy).__name__)
 
 
@@ -81,7 +134,7 @@ def as_strategy(strategy: Strategy | str) -> Strategy:
     if not isinstance(strategy, Strategy):
         raise TypeError(
             "strategy must be a Strategy, such as one from make_strategy, or a name "
-            f"({', '.join(_DEFAULTS)}), got {strategy!r}"
+            f"({', '.join(_REGISTRY)}), got {strategy!r}"
         )
     strategy.check()
     _check_evidence_fields(strategy)
@@ -106,7 +159,7 @@ def _check_evidence_fields(strategy: Strategy) -> None:
                 )
 
 
-def register_strategy(name: str, default: Callable[[], Any]) -> None:
+def register_strategy(name: str, default: Callable[[], Any], when: str = "") -> None:
     """Add a strategy of your own to those of `make_strategy`, in this process.
 
     The command line knows it if a script registers it and then runs `procurl.cli.main`.
@@ -115,8 +168,9 @@ def register_strategy(name: str, default: Callable[[], Any]) -> None:
         name: a name that is not taken.
         default: returns the strategy with its default settings; the class itself, if every field
             has a default.
+        when: one line on when to use it, for `procurl strategies`.
     """
-    if name in _DEFAULTS:
+    if name in _REGISTRY:
         raise ValueError(f"strategy {name!r} is registered already; choose another name")
     if not name or any(sign in name for sign in ":,= "):
         raise ValueError(
@@ -130,4 +184,4 @@ def register_strategy(name: str, default: Callable[[], Any]) -> None:
         )
     strategy.check()
     _check_evidence_fields(strategy)
-    _DEFAULTS[name] = default
+    _REGISTRY[name] = Entry(default, when)
