@@ -1,6 +1,7 @@
 """Simulated learners under a curriculum: bookkeeping, and who gets there first."""
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,6 +27,8 @@ from procurl.theory import (
 REINFORCE = ReinforceLearner(eta=1.0)
 ABSTRACT = AbstractLearner(alpha=0.2, beta=0.0)
 MIXED, MOSTLY_HARD, MOSTLY_EASY, HALF_CAPPED, CAPS_UNKNOWN = STARTS
+MANY_SEEDS = range(100, 120)  # for differences smaller than the spread between seeds
+FEW_SEEDS = range(100, 108)
 
 
 def test_an_episode_is_won_where_the_random_number_lies_below_p():
@@ -133,17 +136,27 @@ def test_the_score_is_the_surprise_of_the_latest_episode():
     assert [e.wins.item() for e in witness.evidence] == [0, 0, 1, 1]
 
 
-def train(learner: Learner, name: str, start: Start, episodes: int) -> Simulation:
-    """20 seeds on 30 tasks."""
-    seeds = range(100, 120)
+@cache
+def train(
+    learner: Learner, name: str, start: Start, episodes: int, seeds: range = FEW_SEEDS
+) -> Simulation:
+    """One learner per seed on 30 tasks, trained once for all tests."""
     strategy = strategy_for(name, start, 30)
     p, p_star = start.p(30, seeds), start.p_star(30)
     return simulate(learner, strategy, p, p_star, seeds=seeds, episodes=episodes)
 
 
-def steps(learner: Learner, name: str, start: Start, epsilon: float, episodes: int) -> np.ndarray:
-    """[20] episodes to reach ε, at most `episodes`."""
-    return np.minimum(episodes_to_reach(train(learner, name, start, episodes), epsilon), episodes)
+def steps(
+    learner: Learner,
+    name: str,
+    start: Start,
+    epsilon: float,
+    episodes: int,
+    seeds: range = FEW_SEEDS,
+) -> np.ndarray:
+    """[seeds] episodes to reach ε, at most `episodes`."""
+    trained = train(learner, name, start, episodes, seeds)
+    return np.minimum(episodes_to_reach(trained, epsilon), episodes)
 
 
 def significantly_fewer(these: np.ndarray, those: np.ndarray) -> bool:
@@ -152,16 +165,22 @@ def significantly_fewer(these: np.ndarray, those: np.ndarray) -> bool:
     return mean + width < 0
 
 
-@pytest.mark.parametrize("start", [MIXED, MOSTLY_EASY, HALF_CAPPED], ids=lambda start: start.name)
+# Every seed of ProCuRL reaches ε within these episodes. IID and Easy may not, which favors them.
+@pytest.mark.parametrize(
+    ("start", "episodes"),
+    [(MIXED, 420), (MOSTLY_EASY, 200), (HALF_CAPPED, 360)],
+    ids=["mixed", "mostly easy", "half capped"],
+)
 @pytest.mark.parametrize("learner", [REINFORCE, ABSTRACT], ids=["reinforce", "abstract"])
-def test_procurl_needs_fewer_episodes_than_iid_and_easy(learner, start):
-    iid = steps(learner, "iid", start, start.loose, 800)
-    easy = steps(learner, "easy", start, start.loose, 800)
+def test_procurl_needs_fewer_episodes_than_iid_and_easy(learner, start, episodes):
+    needed = {
+        name: steps(learner, name, start, start.loose, episodes, MANY_SEEDS)
+        for name in ("iid", "easy", "procurl-val", "procurl-argmax")
+    }
     for name in ("procurl-val", "procurl-argmax"):
-        procurl = steps(learner, name, start, start.loose, 800)
-        assert (procurl < 800).all()
-        assert significantly_fewer(procurl, iid)
-        assert significantly_fewer(procurl, easy)
+        assert (needed[name] < episodes).all()
+        assert significantly_fewer(needed[name], needed["iid"])
+        assert significantly_fewer(needed[name], needed["easy"])
 
 
 @pytest.mark.parametrize("learner", [REINFORCE, ABSTRACT], ids=["reinforce", "abstract"])
