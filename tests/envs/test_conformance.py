@@ -2,7 +2,8 @@
 
 A form is an environment as it is stepped: on the host with NumPy arrays, or compiled by JAX.
 PointMass and Karel have one class for both, the MuJoCo environments have two. That single and
-vector environments of Gymnasium agree for every name is tested in `adapters/test_vector_env.py`.
+vector environments of Gymnasium agree for every name is tested in `adapters/test_vector_env.py`,
+pools and contexts in `test_pools.py`.
 """
 
 import pickle
@@ -12,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from procurl import TaskPool
 from procurl.envs import (
     ArrayEnv,
     environment_names,
     make_array_env,
     make_host_env,
-    make_pool,
     play,
 )
 from procurl.envs.registry import ENVIRONMENTS
@@ -66,12 +65,15 @@ def form_of(name: str, kind: str) -> Any:
     return HostForm(make_host_env(name)) if kind == "host" else CompiledForm(make_array_env(name))
 
 
+def marks_of(name: str) -> Any:
+    """Those that take ten seconds to compile belong to the long tests."""
+    return () if name in ONE_CLASS else pytest.mark.soak
+
+
 def parameters():
-    """Every form; those that take half a minute to compile belong to the long tests."""
     for name in NAMES:
         yield pytest.param((name, "host"), id=f"{name}-host")
-        marks = () if name in ONE_CLASS else pytest.mark.soak
-        yield pytest.param((name, "jax"), id=f"{name}-jax", marks=marks)
+        yield pytest.param((name, "jax"), id=f"{name}-jax", marks=marks_of(name))
 
 
 @pytest.fixture(params=parameters())
@@ -81,6 +83,12 @@ def form(request):
 
 @pytest.fixture(params=NAMES)
 def name(request):
+    return request.param
+
+
+@pytest.fixture(params=[pytest.param(name, marks=marks_of(name)) for name in NAMES])
+def compiled_name(request):
+    """The name of an environment for a test that compiles it."""
     return request.param
 
 
@@ -245,8 +253,8 @@ def test_a_batch_equals_single_environments(name):
         state, states = together.state, [transition.state for transition in alone]
 
 
-def test_both_forms_agree_over_the_first_actions(name):
-    host, compiled = form_of(name, "host"), form_of(name, "jax")
+def test_both_forms_agree_over_the_first_actions(compiled_name):
+    host, compiled = form_of(compiled_name, "host"), form_of(compiled_name, "jax")
     inputs = inputs_for(host.env, 3)
     states = [start_of(form, inputs) for form in (host, compiled)]
     for t in range(3):
@@ -283,8 +291,8 @@ def test_both_forms_have_the_same_spaces_and_pool(name):
     assert compiled.default_pool().fingerprint == host.default_pool().fingerprint
 
 
-def test_a_program_is_compiled_once(name):
-    form = form_of(name, "jax")
+def test_a_program_is_compiled_once(compiled_name):
+    form = form_of(compiled_name, "jax")
     inputs = inputs_for(form.env, 3)
     state = start_of(form, inputs)
     for t in range(3):
@@ -311,70 +319,6 @@ def test_environments_are_values(form):
     copy = pickle.loads(pickle.dumps(env))
     assert copy == env
     assert hash(copy) == hash(env)
-
-
-def test_a_pool_has_valid_contexts_and_depends_on_its_arguments_alone(name):
-    env, pool = make_host_env(name), make_pool(name, "uniform", size=8, seed=1)
-    assert env.contexts_of(pool).shape == (8, len(env.context_names))
-    assert make_pool(name, "uniform", size=8, seed=1).fingerprint == pool.fingerprint
-    assert make_pool(name, "uniform", size=8, seed=2).fingerprint != pool.fingerprint
-    assert make_pool(name, "test", size=8, seed=1).fingerprint != pool.fingerprint
-
-
-def test_a_pool_survives_a_file(name, tmp_path):
-    env, pool = make_host_env(name), make_pool(name, "uniform", size=8, seed=1)
-    env.write_pool(pool, tmp_path / "pool.csv")
-    again = env.read_pool(tmp_path / "pool.csv")
-    assert again.fingerprint == pool.fingerprint
-    np.testing.assert_array_equal(env.contexts_of(again), env.contexts_of(pool))
-    assert again.features.keys() == pool.features.keys()
-    for feature, column in pool.features.items():
-        np.testing.assert_array_equal(again.features[feature], column)
-
-
-def test_contexts_are_checked(name):
-    env = make_host_env(name)
-    good = env.context_of(env.default_pool()[0])
-    env.check_context(good)
-    with pytest.raises(ValueError, match=f"{len(good)} numbers"):
-        env.check_context(np.append(good, 0.0))
-    for column, entry in enumerate(env.context_names):
-        for value in (np.nan, np.inf):
-            bad = good.copy()
-            bad[column] = value
-            with pytest.raises(ValueError, match=f"{entry}.* {value}"):
-                env.check_context(bad)
-        bad = good.copy()
-        bad[column] = 1e6
-        with pytest.raises(ValueError, match=r"1e\+06|1000000"):
-            env.check_context(bad)
-    with pytest.raises(ValueError, match="task 1 of the pool cannot be played"):
-        env.contexts_of(TaskPool([good.tolist(), bad.tolist()]))
-
-
-def test_the_columns_of_a_pool_are_matched_by_name(name):
-    env = make_host_env(name)
-    good = env.context_of(env.default_pool()[0])
-    pool = TaskPool([good.tolist()], names=env.context_names)
-    other = TaskPool(
-        [good[::-1].tolist()], names=[column.title() for column in env.context_names[::-1]]
-    )
-    assert env.contexts_of(pool).tolist() == [good.tolist()]
-    assert env.contexts_of(other).tolist() == [good.tolist()]
-    assert env.fit_pool(other).fingerprint == pool.fingerprint
-    assert env.fit_pool(pool) is pool
-    unnamed = TaskPool([good.tolist()])
-    assert env.fit_pool(unnamed) is unnamed
-    foreign = TaskPool([good.tolist()], names=["foo", *env.context_names[1:]])
-    with pytest.raises(ValueError, match=f"missing: {env.context_names[0]}; unknown: foo"):
-        env.contexts_of(foreign)
-
-
-def test_a_task_that_is_not_a_context_is_refused(name):
-    env = make_host_env(name)
-    for task in ("first", {"level": 1}, None):
-        with pytest.raises(ValueError, match=r"\d numbers|needs the entries"):
-            env.check_context(env.context_of(task))
 
 
 def test_pictures_show_the_task(name):

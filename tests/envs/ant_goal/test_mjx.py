@@ -39,7 +39,6 @@ def random_actions(rng):
     return rng.uniform(-1.5, 1.5, (B, 8)).astype(np.float32)
 
 
-@pytest.mark.soak  # compiles MJX's step
 def test_starts_agree(forms):
     host, env, _ = forms
     start = env.initial(jnp.asarray(GOALS))

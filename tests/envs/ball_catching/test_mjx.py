@@ -39,7 +39,6 @@ def as_mjx(state):
     return MjxBallState(physics[:, 1:11], physics[:, 11:21], desired)
 
 
-@pytest.mark.soak  # compiles MJX's step
 def test_starts_agree(forms):
     host, env, _ = forms
     ours, theirs = same_start(host, env, seed=0)
