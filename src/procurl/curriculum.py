@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.evidence import Evidence
+from procurl.evidence import Evidence, draw_without_replacement
 from procurl.evidence.checks import LIMIT, check_evidence
 from procurl.internals.archive import content_errors, read_archive, write_archive
 from procurl.internals.arrays import Ids
@@ -100,6 +100,35 @@ class Curriculum:
                     self._monitor.add_refresh(probabilities, self.success(), self.step)
                 self._cumulative = cumulative
             return np.searchsorted(self._cumulative, self._rng.random(k), side="right")
+
+    def rollout_tasks(self) -> Ids:
+        """[m] ids of the tasks that the strategy wants rollouts on, before the next `observe`.
+
+        The whole pool, or a part drawn by `Strategy.rollout_weights` if the plan covers only that;
+        none if the strategy needs no rollouts.
+        """
+        plan, n = self.strategy.rollout_plan(), len(self.pool)
+        if plan is None or plan.tasks_of(n) == n:
+            return np.arange(0 if plan is None else n)
+        with self._lock:
+            weights = self._rollout_weights()
+            noise = self._rng.gumbel(size=n)
+        drawn: Ids = draw_without_replacement(weights, noise, plan.tasks_of(n))
+        return drawn
+
+    def _rollout_weights(self) -> NDArray[np.float64] | None:
+        """[n] the strategy's weights for rollouts, None for equal ones."""
+        given = self.strategy.rollout_weights(self._state)
+        if given is None:
+            return None
+        weights, n = np.asarray(given, dtype=np.float64), len(self.pool)
+        if weights.shape != (n,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
+            raise ValueError(
+                f"{type(self.strategy).__name__}.rollout_weights must return one weight for each "
+                f"of the {n} tasks, none of them negative and not all 0, or None, "
+                f"got {np.array2string(weights, threshold=8)}"
+            )
+        return weights
 
     def observe(self, evidence: Evidence) -> None:
         """Update the strategy with new evidence; bad evidence raises and changes nothing.
@@ -214,6 +243,8 @@ class Curriculum:
         low: Any
         high: Any
         measured = evidence.rollout_success if by_rollouts else evidence.values
+        if by_rollouts and evidence.rollouts is not None:
+            measured = np.asarray(measured)[np.asarray(evidence.rollouts) > 0]
         if success.v_min == AUTO:
             low, high = 0.0, 1.0  # without a scale, rewards are taken to be 0 and 1
             known = evidence.scale is not None
@@ -221,7 +252,7 @@ class Curriculum:
             low, high = success.v_min, success.v_max
             # The bounds of outcomes are those of returns, not of the critic.
             known = low is None or "wins" in success.needs
-        if known or measured is None:
+        if known or measured is None or not len(measured):
             return
         middle, span = float(np.median(measured)), high - low
         self._bounds_fit = low - span <= middle <= high + span

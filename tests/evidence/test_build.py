@@ -5,7 +5,7 @@ import numpy as np
 from procurl.evidence import RolloutMeans, build_evidence, no_episodes
 
 VALUES = np.array([0.1, 0.2])
-ROLLOUTS = RolloutMeans(np.array([0.3, 0.4]), np.array([0.5, 0.6]))
+ROLLOUTS = RolloutMeans(np.array([0.3, 0.4]), np.array([0.5, 0.6]), np.array([2, 0]))
 
 
 def fields_of(evidence):
@@ -20,7 +20,7 @@ def test_only_what_is_used_is_kept():
     assert fields_of(evidence) == {"step", *uses}
     assert evidence.step == 64
     assert evidence.rollout_top is ROLLOUTS.rollout_top
-    every = ("values", "rollout_success", "wins", "losses", "score", "played", "noise")
+    every = ("values", "rollout_success", "wins", "losses", "score", "played", "noise", "rollouts")
     assert fields_of(build_evidence(every, 64, **parts)) == {"step", *every}
 
 

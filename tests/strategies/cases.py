@@ -92,6 +92,15 @@ VARIANTS: dict[str, Case] = {
     "p* estimated": Case(
         lambda n: ProCuRL(success=RolloutSuccess(), p_star=TopRollouts()), numeric="gamma1"
     ),
+    "rollouts on part of the pool": Case(
+        lambda n: ProCuRL(success=RolloutSuccess(rollout_tasks=3), p_star=TopRollouts()),
+        numeric="gamma1",
+    ),
+    "range of part of the pool": Case(
+        lambda n: ProCuRL(success=RolloutSuccess(rollout_tasks=3, v_min=None, v_max=None)),
+        keeps_range=False,
+        numeric="beta",
+    ),
     "pool range": Case(
         lambda n: ProCuRL(success=CriticSuccess(v_min=None, v_max=None)),
         keeps_range=False,

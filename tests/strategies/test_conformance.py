@@ -352,6 +352,27 @@ def test_plans_rollouts_if_it_needs_them(name):
         assert plan.measure in ("auto", "return", "success")
         assert 0 < plan.top_fraction <= 1
         assert plan.budget is None or plan.budget > 1
+        assert 1 <= plan.tasks_of(N) <= N
+
+
+@every_strategy
+def test_weighs_tasks_for_rollouts_if_it_plays_part_of_the_pool(name):
+    """The weights are finite, not negative and not all 0, alike on NumPy and under JAX."""
+    strategy = strategy_of(name)
+    register_settings(strategy)
+    weigh = jax.jit(type(strategy).rollout_weights)
+    state = strategy.init(N)
+    for i in range(3):
+        weights = strategy.rollout_weights(state)
+        compiled = weigh(to_jax(strategy), to_jax(state))
+        assert (weights is None) == (compiled is None)
+        if weights is not None:
+            assert weights.shape == (N,)
+            assert np.isfinite(weights).all()
+            assert (weights >= 0).all()
+            assert weights.any()
+            np.testing.assert_allclose(compiled, weights, rtol=2e-4, atol=2e-6)
+        state = strategy.update(state, full_evidence(N, seed=i, step=1024 * (i + 1)))
 
 
 @every_strategy

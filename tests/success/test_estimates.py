@@ -9,9 +9,12 @@ from procurl import (
     CriticSuccess,
     Evidence,
     OutcomeSuccess,
+    ProCuRL,
     RolloutSuccess,
     Scale,
     TaskPool,
+    TopRollouts,
+    make_strategy,
 )
 from procurl.success import normalize
 from procurl.tasks.neighbors import nearest_neighbors
@@ -206,3 +209,41 @@ def test_noise_is_added_after_normalizing_and_before_clipping():
 def test_bad_settings_are_named(success, message):
     with pytest.raises(ValueError, match=message):
         success.check()
+
+
+def test_tasks_without_rollouts_keep_their_estimates():
+    """Returns from 2 to 6: the range of the tasks played, not of the zeros of the others."""
+    success = RolloutSuccess(v_min=None, v_max=None, rollout_tasks=3)
+    state = success.init(4)
+    for returns, rollouts, expected in (
+        ([2.0, 0.0, 6.0, 3.0], [5, 0, 5, 5], [0.0, 0.0, 1.0, 0.25]),
+        ([0.0, 4.0, 3.0, 5.0], [0, 5, 5, 5], [0.0, 0.5, 0.0, 1.0]),
+        ([0.0, 0.0, 0.0, 0.0], [0, 0, 0, 0], [0.0, 0.5, 0.0, 1.0]),
+    ):
+        evidence = Evidence(1, rollout_success=np.array(returns), rollouts=np.array(rollouts))
+        state = success.update(state, evidence)
+        assert success.probability(state).tolist() == expected
+
+
+def test_the_best_rollouts_are_those_of_tasks_played():
+    """With returns of at most 0, the zero of a task not played would look like a perfect policy."""
+    strategy = ProCuRL(
+        success=RolloutSuccess(v_min=-4.0, v_max=0.0, rollout_tasks=1), p_star=TopRollouts()
+    )
+    evidence = Evidence(
+        1,
+        rollout_success=np.array([-3.0, 0.0]),
+        rollout_top=np.array([-2.0, 0.0]),
+        rollouts=np.array([5, 0]),
+    )
+    state = strategy.update(strategy.init(2), evidence)
+    assert state.potential.p_star.tolist() == [0.5, 0.0]
+    assert strategy.estimated_success(state).tolist() == [0.25, 0.0]
+
+
+@pytest.mark.parametrize("bad", [0, 2.5])
+def test_a_bad_number_of_rollout_tasks_is_named(bad):
+    with pytest.raises(
+        (TypeError, ValueError), match=f"rollout_tasks must be an integer.*got {bad}"
+    ):
+        make_strategy("procurl-env", rollout_tasks=bad)

@@ -25,7 +25,12 @@ from procurl.evidence.returns import (
     no_returns,
     scale_of,
 )
-from procurl.evidence.rollouts import RolloutMeans, average_rollouts
+from procurl.evidence.rollouts import (
+    RolloutMeans,
+    average_rollouts,
+    draw_without_replacement,
+    measured_only,
+)
 
 __all__ = [
     "EpisodeTotals",
@@ -40,6 +45,8 @@ __all__ = [
     "add_scores",
     "average_rollouts",
     "build_evidence",
+    "draw_without_replacement",
+    "measured_only",
     "measured_outcomes",
     "no_episodes",
     "no_returns",

@@ -9,9 +9,9 @@ from procurl.internals.arrays import Array
 class Evidence(NamedTuple):
     """What an engine has measured on the pool's n tasks; a field that it did not measure is None.
 
-    Counts (`wins`, `losses`, `played`) cover the time since the previous evidence. Engines sum over
-    episodes, so every field but `step` and `scale` has one entry per task and strategies never
-    scatter.
+    Counts (`wins`, `losses`, `played`, `rollouts`) cover the time since the previous evidence.
+    Engines sum over episodes, so every field but `step` and `scale` has one entry per task and
+    strategies never scatter.
     """
 
     step: Array  # []  training steps so far
@@ -23,4 +23,5 @@ class Evidence(NamedTuple):
     played: Array | None = None  # [n] training episodes that ended on the task
     rollout_top: Array | None = None  # [n] mean of the best teacher rollouts (TopRollouts)
     noise: Array | None = None  # [n] uniform in [-1, 1]; drawn by the curriculum or the engine
+    rollouts: Array | None = None  # [n] teacher rollouts on the task; None: some on every task
     scale: Scale | None = None  # how wins and losses are measured, from the returns seen so far

@@ -84,7 +84,8 @@ def cost_of(request: ComparisonRequest, contender: Contender) -> float:
     plan = strategy.rollout_plan()
     if plan is None:
         return 1.0
-    episodes = len(request.pools[0]) * plan.episodes / (strategy.refresh_every or 1)
+    tasks = plan.tasks_of(len(request.pools[0]))
+    episodes = tasks * plan.episodes / (strategy.refresh_every or 1)
     cost = 1.0 + episodes * _horizon(request)
     return float(min(cost, flat_settings(strategy).get("budget") or cost))
 

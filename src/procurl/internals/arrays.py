@@ -53,6 +53,16 @@ def largest(values: Array, count: Array) -> Array:
     return above | (equal & (xp.cumsum(equal.astype("int32")) <= room))
 
 
+def largest_ids(values: Array, count: int) -> Array:
+    """[count] the positions of the `count` largest of `values` [n], in increasing order."""
+    xp = namespace(values)
+    if xp is np:
+        return np.sort(np.argpartition(-values, count - 1)[:count])
+    from jax import lax
+
+    return xp.sort(lax.top_k(values, count)[1])
+
+
 def while_loop(
     xp: Any, condition: Callable[[Carry], Array], body: Callable[[Carry], Carry], carry: Carry
 ) -> Carry:

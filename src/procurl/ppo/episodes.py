@@ -16,11 +16,12 @@ BEFORE = 2**32 - 1  # the step number of the start of an episode
 
 
 class Episodes(NamedTuple):
-    """The outcomes of k episodes on each of n tasks."""
+    """The outcomes of k episodes on each of m tasks."""
 
-    returns: Array  # [n, k] undiscounted
-    success: Array  # [n, k] bool, or 1, 0 and NaN from a host
+    returns: Array  # [m, k] undiscounted
+    success: Array  # [m, k] bool, or 1, 0 and NaN from a host
     steps: Array  # []  environment steps in total, int32
+    tasks: Array | None = None  # [m] int32, which tasks; None: all of the pool
 
 
 class _Lanes(NamedTuple):

@@ -38,6 +38,7 @@ class Purpose(NamedTuple):
 
 
 PURPOSE = Purpose()
+TASK_STREAM = 2  # of the key of rollouts, whose two halves serve the episodes and the noise
 
 
 class TrainingState(NamedTuple):
@@ -220,7 +221,7 @@ def teach_by_rollouts(
     rows: Array,
     width: int,
 ) -> Teaching:
-    """Play the teacher's rollouts on the whole pool and refresh the runs at `rows` [m].
+    """Play the teacher's rollouts on its part of the pool and refresh the runs at `rows` [m].
 
     Only these are computed. A row may occur more than once.
     """
@@ -231,7 +232,10 @@ def teach_by_rollouts(
     def one(strategy: Strategy, params: Any, teaching: Teaching, key: Array) -> Teaching:
         rollout_key, noise_key = jax.random.split(key)
         values = agent.student.values(params, pool.observations)
-        episodes = agent.actor.roll_out(params, pool.contexts, rollout_key, plan.episodes, width)
+        tasks = teacher.rollout_tasks(strategy, teaching, jax.random.fold_in(key, TASK_STREAM))
+        contexts = pool.contexts if tasks is None else pool.contexts[tasks]
+        episodes = agent.actor.roll_out(params, contexts, rollout_key, plan.episodes, width)
+        episodes = episodes._replace(tasks=tasks)
         return teacher.refresh(strategy, teaching, update.step, values, noise_key, episodes)
 
     mine = jax.tree.map(lambda leaf: leaf[rows], (strategies, update.params, teaching, keys))

@@ -15,6 +15,7 @@ from procurl.evidence import (
     add_scores,
     average_rollouts,
     build_evidence,
+    draw_without_replacement,
     measured_outcomes,
     no_episodes,
     note_returns,
@@ -60,7 +61,9 @@ class Teacher:
     def of(cls, strategy: Strategy, n: int, n_envs: int) -> Self:
         """The teacher for `strategy`, with the same programs whatever its rollout budget."""
         plan = strategy.rollout_plan()
-        plan = plan and plan._replace(budget=None)  # decides when to refresh, not how
+        if plan is not None:  # the budget decides when to refresh, not how
+            part = plan.tasks_of(n) < n
+            plan = plan._replace(budget=None, tasks=plan.tasks if part else None)
         return cls(n, n_envs, frozenset(strategy.uses), plan, strategy.outcome_measure)
 
     @property
@@ -92,6 +95,14 @@ class Teacher:
         scores = strategy.transition_score(summary.advantages)
         totals = add_scores(totals, TrainingSteps(summary.dones, summary.tasks, scores))
         return teaching._replace(episodes=totals)
+
+    def rollout_tasks(self, strategy: Strategy, teaching: Teaching, key: Array) -> Array | None:
+        """[m] int32, the tasks that get rollouts at this refresh; None: all of the pool."""
+        if self.plan is None or self.plan.tasks is None:
+            return None
+        weights = strategy.rollout_weights(teaching.strategy)
+        gumbel = jax.random.gumbel(key, (self.n,))
+        return draw_without_replacement(weights, gumbel, self.plan.tasks).astype(jnp.int32)
 
     def refresh(
         self,
@@ -145,7 +156,9 @@ class Teacher:
         measured = measured_outcomes(
             totals.returns, self.plan.measure, episodes.returns, episodes.success
         )
-        return average_rollouts(measured.astype(jnp.float32), self.plan.top_fraction)
+        return average_rollouts(
+            measured.astype(jnp.float32), self.plan.top_fraction, episodes.tasks, self.n
+        )
 
 
 def _cumulative(p: Array) -> Array:

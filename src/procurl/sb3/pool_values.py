@@ -10,6 +10,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from procurl.envs.adapters.episode_outcomes import EpisodeOutcomes
 from procurl.evidence import ReturnRange, RolloutMeans, average_rollouts, measured_outcomes
 from procurl.evidence.episodes import require_success
+from procurl.internals.arrays import Ids
 from procurl.sb3.critic import ValueFunction, Values, values_of
 from procurl.sb3.envs.episodes import play_tasks
 from procurl.sb3.envs.observations import (
@@ -76,22 +77,23 @@ class PoolValues:
 
 
 def roll_out(
-    model: BaseAlgorithm, workers: Workers, plan: RolloutPlan, seed: int
+    model: BaseAlgorithm, workers: Workers, plan: RolloutPlan, tasks: Ids, seed: int
 ) -> EpisodeOutcomes:
-    """Episodes of the stochastic policy, `plan.episodes` on every task of the pool in turn.
+    """Episodes of the stochastic policy, `plan.episodes` on each of `tasks` [m] in turn.
 
     Raises if the plan measures success and it is missing.
     """
-    tasks = np.repeat(np.arange(len(workers.pool)), plan.episodes)
-    episodes = play_tasks(model, workers, tasks, deterministic=False, seed=seed)
+    each = np.repeat(tasks, plan.episodes)
+    episodes = play_tasks(model, workers, each, deterministic=False, seed=seed)
     if plan.measure == "success":
         require_success(episodes.success, "eval_env")
     return episodes
 
 
 def average_outcomes(
-    episodes: EpisodeOutcomes, plan: RolloutPlan, seen: ReturnRange
+    episodes: EpisodeOutcomes, plan: RolloutPlan, seen: ReturnRange, tasks: Ids, n: int
 ) -> RolloutMeans:
-    """What the teacher's rollouts say about every task."""
+    """What the teacher's rollouts on `tasks` [m] say about the n tasks of the pool."""
     measured = measured_outcomes(seen, plan.measure, episodes.returns, episodes.success)
-    return average_rollouts(measured.reshape(-1, plan.episodes), plan.top_fraction)
+    part = tasks if len(tasks) < n else None
+    return average_rollouts(measured.reshape(-1, plan.episodes), plan.top_fraction, part, n)

@@ -181,13 +181,14 @@ class ModelTeacher:
         values = None if self.values is None else self.values.refresh(self.workers.env)
         means = None
         if self.plan is not None and self.eval_workers is not None:
-            seed = seed_of(self.seed, step)
-            episodes = roll_out(self.model, self.eval_workers, self.plan, seed)
+            seed, tasks = seed_of(self.seed, step), self.curriculum.rollout_tasks()
+            episodes = roll_out(self.model, self.eval_workers, self.plan, tasks, seed)
             self.teacher_steps += episodes.steps
             self.totals = note_returns(
                 self.totals, self.strategy, episodes.returns, episodes.success
             )
-            means = average_outcomes(episodes, self.plan, self.totals.returns)
+            seen, n = self.totals.returns, len(self.workers.pool)
+            means = average_outcomes(episodes, self.plan, seen, tasks, n)
         totals = self._count_episodes()
         evidence = build_evidence(
             self.strategy.uses,

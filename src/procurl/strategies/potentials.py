@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from procurl.evidence import Evidence
+from procurl.evidence import Evidence, measured_only
 from procurl.internals.arrays import Array, namespace
 from procurl.internals.checks import require_number
 from procurl.success import RolloutPlan, Success, keep_finite
@@ -111,7 +111,8 @@ class Proximal(Potential):
         if state is None:
             return None
         with np.errstate(invalid="ignore", over="ignore"):
-            top = success.normalize(evidence.rollout_top, evidence)
+            measured = measured_only(evidence.rollout_top, evidence.rollouts)
+            top = success.normalize(measured, evidence)
         xp = namespace(top, state.p_star)
         best = xp.maximum(xp.clip(keep_finite(top, state.p_star), 0.0, 1.0), state.p_star)
         return ProximalState(best)

@@ -83,6 +83,14 @@ class Strategy(ABC):
         """The rollouts that the strategy asks of an engine, None if it needs none."""
         return None
 
+    def rollout_weights(self, state: Any) -> Array | None:
+        """[n] how likely each task is to get rollouts if the plan covers only part of the pool.
+
+        Not negative, and not all zero; they need not sum to 1. None weighs all tasks equally.
+        Engines draw `RolloutPlan.tasks` different tasks in proportion to them.
+        """
+        return None
+
     def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
         """Whether to refresh now: by default once `refresh_every` training steps have passed.
 

@@ -20,6 +20,11 @@ class RolloutPlan(NamedTuple):
     measure: str  # what `Evidence.rollout_success` is the mean of: one of `MEASURES`
     top_fraction: float = 1.0  # share of the episodes, the best, that `rollout_top` averages
     budget: Array | None = None  # training and teacher steps per training step; None: no limit
+    tasks: int | None = None  # to play per refresh, drawn by the engine; None: the whole pool
+
+    def tasks_of(self, n: int) -> int:
+        """How many tasks of a pool of `n` are played per refresh."""
+        return n if self.tasks is None else min(self.tasks, n)
 
 
 class EstimateState(NamedTuple):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from procurl.evidence import Evidence
+from procurl.evidence import Evidence, measured_only
 from procurl.internals.arrays import Array
 from procurl.internals.checks import (
     require_bounds,
@@ -29,7 +29,8 @@ class RolloutSuccess(Success):
     exceeds that by one refresh at most. `measure` says what is averaged: the `return`, which
     is the success if rewards are 0 and 1, whether the episode was a `success`, or `auto` for
     success if the environment reports it. Returns are normalized by the bounds, or by the range of
-    what was seen.
+    what was seen. With `rollout_tasks`, each refresh plays only that many tasks, drawn anew; the
+    others keep their estimates.
     """
 
     c_rollouts: int = 20
@@ -38,6 +39,7 @@ class RolloutSuccess(Success):
     v_max: Bound = AUTO
     measure: str = "auto"
     budget: float | None = None
+    rollout_tasks: int | None = None
 
     def __post_init__(self) -> None:
         complete_bounds(self)
@@ -48,14 +50,15 @@ class RolloutSuccess(Success):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        return (*self.needs, "scale") if are_found(self) else self.needs
+        measured = (*self.needs, "rollouts")
+        return (*measured, "scale") if are_found(self) else measured
 
     def init(self, n: int) -> EstimateState:
         return EstimateState(np.zeros(n))
 
     def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
         with np.errstate(invalid="ignore", over="ignore"):
-            new = self.normalize(evidence.rollout_success, evidence)
+            new = self.normalize(_measured(evidence), evidence)
         return EstimateState(keep_finite(new, state.estimate))
 
     def estimate(self, state: EstimateState) -> Array:
@@ -68,6 +71,8 @@ class RolloutSuccess(Success):
         require_interval(self.refresh_every)
         if self.budget is not None:
             require_number("budget", self.budget, above=1.0)
+        if self.rollout_tasks is not None:
+            require_integer("rollout_tasks", self.rollout_tasks, at_least=1)
 
     def normalize(self, returns: Array, evidence: Evidence) -> Array:
         if are_found(self):
@@ -76,8 +81,15 @@ class RolloutSuccess(Success):
             return normalize(returns, evidence.scale.low, evidence.scale.high)
         low, high = self.v_min, self.v_max
         if low is None or high is None:
-            low, high = value_range(evidence.rollout_success)
+            low, high = value_range(_measured(evidence))
         return normalize(returns, low, high)
 
     def rollout_plan(self) -> RolloutPlan:
-        return RolloutPlan(self.c_rollouts, self.outcome_measure, budget=self.budget)
+        return RolloutPlan(
+            self.c_rollouts, self.outcome_measure, budget=self.budget, tasks=self.rollout_tasks
+        )
+
+
+def _measured(evidence: Evidence) -> Array:
+    """[n] the success of the tasks with rollouts, NaN for the others."""
+    return measured_only(evidence.rollout_success, evidence.rollouts)

@@ -144,7 +144,7 @@ def _observe(curriculum: Curriculum, step: int, success: Floats, totals: Episode
         step,
         values=success,
         episodes=totals,
-        rollouts=RolloutMeans(success, success),
+        rollouts=RolloutMeans(success, success, np.ones_like(success)),
     )
     curriculum.observe(evidence)
 

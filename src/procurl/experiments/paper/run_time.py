@@ -67,7 +67,7 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
     settings = flat_settings(strategy)
     if settings["budget"] is not None:
         return float((settings["budget"] - 1) * sweep.steps)
-    episodes = plan.episodes * len(make_pool(sweep.env, sweep.kind))
+    episodes = plan.episodes * plan.tasks_of(len(make_pool(sweep.env, sweep.kind)))
     return float(
         sweep.steps / settings["refresh_every"] * episodes * make_host_env(sweep.env).horizon
     )

@@ -34,6 +34,7 @@ from procurl.ppo.host.programs import (
     fresh_params,
     learn,
     refresh,
+    rollout_tasks,
     stack_rows,
     stochastic,
     task_values,
@@ -42,7 +43,7 @@ from procurl.ppo.learning.networks import actor_critic
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import StudentState, init_student
 from procurl.ppo.picks import PickLog
-from procurl.ppo.programs import PURPOSE
+from procurl.ppo.programs import PURPOSE, TASK_STREAM
 from procurl.ppo.runs import MAX_LOGGED_UPDATES
 from procurl.ppo.student import RolloutSummary, Student
 from procurl.ppo.teacher import Teacher, Teaching
@@ -122,7 +123,7 @@ class HostRun:
         self.teacher = Teacher.of(self.strategy, len(self.pool), self.n_envs)
         if self.teacher.plan is not None and self._eval_host is None:
             raise ValueError(
-                f"eval_env is required: {strategy_name(self.strategy)} plays rollouts on the whole "
+                f"eval_env is required: {strategy_name(self.strategy)} plays rollouts on the "
                 "pool, which must not interrupt the training episodes"
             )
         self._begin()
@@ -337,8 +338,12 @@ class HostRun:
         key, episodes = self.random_key(PURPOSE.teach), None
         due = bool(is_due(strategy, step, teaching.step, teaching.teacher_steps))
         if due and teacher.plan is not None:
-            rollout_key, key = jax.random.split(self.random_key(PURPOSE.roll_out))
-            episodes = self._roll_out(params, teacher.plan, rollout_key)
+            both = self.random_key(PURPOSE.roll_out)
+            rollout_key, key = jax.random.split(both)
+            tasks = rollout_tasks(
+                teacher, strategy, teaching, jax.random.fold_in(both, TASK_STREAM)
+            )
+            episodes = self._roll_out(params, teacher.plan, tasks, rollout_key)
         if teacher.counts_episodes:
             if teacher.measure == "success":
                 require_success(np.asarray(summary.success)[np.asarray(summary.dones)])
@@ -350,21 +355,24 @@ class HostRun:
             raise self._not_finite("the evidence of a task")
         return teaching
 
-    def _roll_out(self, params: Any, plan: RolloutPlan, key: Array) -> Episodes:
-        """The teacher's rollouts: episodes of the stochastic policy on every task."""
+    def _roll_out(
+        self, params: Any, plan: RolloutPlan, tasks: Array | None, key: Array
+    ) -> Episodes:
+        """The teacher's rollouts: episodes of the stochastic policy on `tasks` [m], or on all."""
         host = self._eval_host
         assert host is not None
         act_key, env_key = jax.random.split(key)
-        tasks = np.repeat(np.arange(len(self.pool)), plan.episodes)
+        ids = np.arange(len(self.pool)) if tasks is None else np.asarray(tasks, dtype=np.int64)
         act = stochastic(self.network, params, endless_noise(self.network, act_key, host.n_envs))
-        outcomes = host.play(tasks, act, env_seed(env_key))
+        outcomes = host.play(np.repeat(ids, plan.episodes), act, env_seed(env_key))
         if plan.measure == "success":
             require_success(outcomes.success, "eval_env")
-        shape = (len(self.pool), plan.episodes)
+        shape = (len(ids), plan.episodes)
         return Episodes(
             jnp.asarray(outcomes.returns.reshape(shape), dtype=jnp.float32),
             jnp.asarray(outcomes.success.reshape(shape), dtype=jnp.float32),
             jnp.asarray(outcomes.steps, dtype=jnp.int32),
+            tasks,
         )
 
     def _draw_tasks(self, key: Array, k: int) -> Ids:

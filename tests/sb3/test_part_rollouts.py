@@ -1,0 +1,56 @@
+"""Rollouts on part of the pool with a Stable-Baselines3 model."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from procurl import make_strategy
+from procurl.sb3 import CurriculumCallback
+from tests.sb3.walk import LENGTHS, walk_env
+from tests.strategies.few_rollouts import EvenTasks
+
+
+def trained(strategy, steps=160):
+    """The callback after training, and the evidence that it passed on."""
+    callback = CurriculumCallback(strategy, eval_env=walk_env)
+    model = PPO("MlpPolicy", DummyVecEnv([walk_env]), n_steps=32, batch_size=32, seed=0)
+    seen = []
+
+    class Watched(CurriculumCallback):
+        def _on_training_start(self):
+            super()._on_training_start()
+            observe = self.curriculum.observe
+            self.curriculum.observe = lambda given: (seen.append(given), observe(given))
+
+    callback.__class__ = Watched
+    model.learn(steps, callback=callback)
+    return callback, seen
+
+
+def test_each_refresh_plays_other_tasks_and_reports_which():
+    strategy = make_strategy("procurl-env", c_rollouts=3, refresh_every=32, rollout_tasks=2)
+    callback, seen = trained(strategy)
+    assert len(seen) == 4
+    for evidence in seen:
+        assert sorted(evidence.rollouts) == [0, 0, 0, 0, 3, 3]
+        assert np.isfinite(evidence.rollout_success).all()
+        assert (evidence.rollout_success[evidence.rollouts == 0] == 0).all()
+    assert len({evidence.rollouts.tobytes() for evidence in seen}) > 1
+    assert 0 < callback.teacher_steps <= 4 * 2 * 3 * 8
+
+
+def test_rollouts_go_where_the_strategy_puts_weight():
+    _, seen = trained(EvenTasks())
+    assert seen
+    for evidence in seen:
+        assert np.flatnonzero(evidence.rollouts).tolist() == [2, 4]
+
+
+def test_a_whole_pool_is_played_in_order():
+    callback, seen = trained(make_strategy("procurl-env", c_rollouts=2, refresh_every=64))
+    assert callback.curriculum.rollout_tasks().tolist() == list(range(len(LENGTHS)))
+    assert (seen[0].rollouts == 2).all()
