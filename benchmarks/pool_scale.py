@@ -24,6 +24,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "procurl-val": lambda: make_strategy("procurl-val"),
     "procurl-val, range of the pool": lambda: make_strategy("procurl-val", v_min=None, v_max=None),
     "procurl-env": lambda: make_strategy("procurl-env"),
+    "sfl": lambda: make_strategy("sfl"),
     "easy": lambda: make_strategy("easy"),
     "hard": lambda: make_strategy("hard"),
     "space-alt": lambda: make_strategy("space-alt"),
@@ -50,7 +51,10 @@ def evidence(n: int, step: int) -> Evidence:
     values = rng.random(n)
     played = rng.integers(0, 2, n).astype(float)
     wins = played * (values > 0.5)
-    return Evidence(step, values, values, wins, played - wins, score=values, played=played)
+    rollouts = np.where(rng.random(n) < 5_000 / n, 10, 0)
+    return Evidence(
+        step, values, values, wins, played - wins, score=values, played=played, rollouts=rollouts
+    )
 
 
 def measure(make: Callable[[], Strategy], pool: TaskPool, repeats: int) -> Row:

@@ -8,7 +8,18 @@ import pytest
 from procurl import make_strategy
 from procurl.ppo.learning.settings import PPOSettings
 from tests.ppo.host.host_runs import after, host_run, native, set_params
-from tests.ppo.toy import COIN, EXPERT, LENGTHS, SMALL, biased, make_runs, row, same, set_policies
+from tests.ppo.toy import (
+    COIN,
+    EXPERT,
+    LENGTHS,
+    SHORTEST_TASK,
+    SMALL,
+    biased,
+    make_runs,
+    row,
+    same,
+    set_policies,
+)
 from tests.strategies.few_rollouts import EvenTasks
 
 STILL: PPOSettings = replace(SMALL, learning_rate=1e-30)  # the policy stays as it was set
@@ -94,3 +105,14 @@ def test_estimates_belong_to_their_tasks():
     sigma = np.sqrt(expected * (1.0 - expected) / k)
     found = np.asarray(runs.state.teaching.strategy.success.estimate)
     assert (np.abs(found - expected) <= 4.5 * sigma).all()
+
+
+def test_sfl_plays_what_a_coin_sometimes_wins():
+    """p = 2^−L, so the shortest corridor, p = 1/2, is the most learnable."""
+    strategy = make_strategy("sfl", c_rollouts=50, refresh_every=64, keep=1, floor=0.1)
+    runs = make_runs(strategy, ppo=STILL)
+    set_policies(runs, COIN, COIN, COIN)
+    runs.advance()
+    p = np.diff(np.asarray(runs.state.teaching.cumulative), prepend=0.0)
+    assert (p.argmax(axis=1) == SHORTEST_TASK).all()
+    assert p[:, SHORTEST_TASK] == pytest.approx([0.9 + 0.1 / N] * 3, abs=1e-5)

@@ -54,3 +54,13 @@ def test_a_whole_pool_is_played_in_order():
     callback, seen = trained(make_strategy("procurl-env", c_rollouts=2, refresh_every=64))
     assert callback.curriculum.rollout_tasks().tolist() == list(range(len(LENGTHS)))
     assert (seen[0].rollouts == 2).all()
+
+
+def test_sfl_keeps_tasks_of_its_sample():
+    settings = {"c_rollouts": 4, "refresh_every": 32, "rollout_tasks": 3, "keep": 1, "floor": 0.1}
+    callback, seen = trained(make_strategy("sfl", **settings))
+    measured = np.flatnonzero(seen[-1].rollouts)
+    kept = np.flatnonzero(callback.curriculum.probabilities() > 0.1 / len(LENGTHS) + 1e-9)
+    assert len(measured) == 3
+    assert 1 <= len(kept) <= 3
+    assert set(kept) <= set(measured)

@@ -75,6 +75,7 @@ REGISTERED: dict[str, dict[str, Any]] = {
     "procurl-argmax": {"chooses": False, "numeric": "gamma2"},
     "space": {"relabel": None, "chooses": False, "numeric": "eta"},
     "spdl": {"numeric": "threshold"},
+    "sfl": {"numeric": "floor"},
     "plr": {"numeric": "rho"},
     "iid": {},
 }
@@ -91,6 +92,13 @@ VARIANTS: dict[str, Case] = {
     ),
     "p* estimated": Case(
         lambda n: ProCuRL(success=RolloutSuccess(), p_star=TopRollouts()), numeric="gamma1"
+    ),
+    "sfl that keeps three": Case(
+        lambda n: make_strategy("sfl", keep=3, floor=0.2, epsilon=0.1), numeric="floor"
+    ),
+    "sfl by the critic": Case(
+        lambda n: make_strategy("sfl", success=CriticSuccess(v_min=0.0, v_max=1.0)),
+        numeric="floor",
     ),
     "rollouts on part of the pool": Case(
         lambda n: ProCuRL(success=RolloutSuccess(rollout_tasks=3), p_star=TopRollouts()),

@@ -70,6 +70,7 @@ def _settings(
         "space-alt": by_critic,
         "easy": by_rollouts,
         "hard": by_rollouts,
+        "sfl": {name: given for name, given in by_rollouts.items() if name != "beta"},
         "space": space,
         "spdl": spdl,
         "plr": plr,

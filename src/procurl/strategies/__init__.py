@@ -9,7 +9,14 @@ their own kind.
 from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.iid import IID
 from procurl.strategies.plr import PLR
-from procurl.strategies.potentials import Ease, Hardness, Potential, Proximal, TopRollouts
+from procurl.strategies.potentials import (
+    Ease,
+    Hardness,
+    Learnability,
+    Potential,
+    Proximal,
+    TopRollouts,
+)
 from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
 from procurl.strategies.registry import (
     as_strategy,
@@ -17,8 +24,9 @@ from procurl.strategies.registry import (
     register_strategy,
     strategy_names,
 )
-from procurl.strategies.samplers import Argmax, Sampler, Softmax
+from procurl.strategies.samplers import Argmax, Sampler, Softmax, TopTasks
 from procurl.strategies.schedules import LinearSchedule, Schedule, Scheduled
+from procurl.strategies.sfl import SFL
 from procurl.strategies.space import SPaCE, SPaCEAlt
 from procurl.strategies.spdl import SPDL
 from procurl.strategies.strategy import Strategy
@@ -27,12 +35,14 @@ from procurl.strategies.success_strategy import SuccessStrategy
 __all__ = [
     "IID",
     "PLR",
+    "SFL",
     "SPDL",
     "Argmax",
     "Ease",
     "Easy",
     "Hard",
     "Hardness",
+    "Learnability",
     "LinearSchedule",
     "Potential",
     "ProCuRL",
@@ -47,6 +57,7 @@ __all__ = [
     "Strategy",
     "SuccessStrategy",
     "TopRollouts",
+    "TopTasks",
     "as_strategy",
     "make_strategy",
     "register_strategy",

@@ -156,6 +156,35 @@ class Proximal(Potential):
         return {"p_star": np.asarray(self.p_star, dtype=float)}
 
 
+class LearnabilityState(NamedTuple):
+    """State of `Learnability`."""
+
+    measured: Array  # [n] bool, whether the latest evidence measured the task
+
+
+@dataclass(frozen=True)
+class Learnability(Potential):
+    """PoS(s) · (1 − PoS(s)) of the tasks that the latest evidence measured.
+
+    Every other task comes below them, at −1: its estimate is old, or missing.
+    """
+
+    def init(self, n: int) -> LearnabilityState:
+        return LearnabilityState(np.zeros(n, dtype=bool))
+
+    def update(
+        self, state: LearnabilityState, success: Success, evidence: Evidence
+    ) -> LearnabilityState:
+        xp = namespace(state.measured, evidence.rollouts)
+        if evidence.rollouts is None or "rollouts" not in success.uses:
+            return LearnabilityState(xp.ones_like(state.measured))
+        return LearnabilityState(xp.asarray(evidence.rollouts) > 0)
+
+    def __call__(self, probability: Array, state: LearnabilityState) -> Array:
+        xp = namespace(probability, state.measured)
+        return xp.where(state.measured, probability * (1.0 - probability), -1.0)
+
+
 def _are_probabilities(given: Array) -> bool:
     """Whether `given` is a list of numbers from 0 to 1."""
     try:

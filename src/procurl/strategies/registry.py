@@ -11,6 +11,7 @@ from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.iid import IID
 from procurl.strategies.plr import PLR
 from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
+from procurl.strategies.sfl import SFL
 from procurl.strategies.space import SPaCE, SPaCEAlt
 from procurl.strategies.spdl import SPDL
 from procurl.strategies.strategy import Strategy
@@ -56,6 +57,10 @@ _REGISTRY: dict[str, Entry] = {
     "space-alt": Entry(
         SPaCEAlt,
         "A baseline: follow the critic's improvement without a growing set.",
+    ),
+    "sfl": Entry(
+        SFL,
+        "Environment steps are cheap and the pool is large: rollouts on a sample of it suffice.",
     ),
     "spdl": Entry(
         SPDL,

@@ -4,8 +4,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from procurl.internals.arrays import Array, namespace, softmax
-from procurl.internals.checks import require_number
+from procurl.internals.checks import require_integer, require_number
 from procurl.strategies.schedules import Scheduled, check_scheduled, value_at
+
+KEEP = 100  # tasks that `TopTasks` keeps by default, as in the paper on SFL
+ONE_IN = 10  # but at most one in so many candidates
 
 
 class Sampler(ABC):
@@ -54,6 +57,52 @@ class Argmax(Sampler):
     def __call__(self, potential: Array, step: Array) -> Array:
         xp = namespace(potential)
         highest = xp.max(potential)
-        rounding = 4.0 * xp.finfo(potential.dtype).eps * xp.abs(highest)
-        best = (potential >= highest - rounding).astype(potential.dtype)
+        best = (potential >= highest - _rounding(highest)).astype(potential.dtype)
         return best / xp.sum(best)
+
+
+@dataclass(frozen=True)
+class TopTasks(Sampler):
+    """An equal share for each of the K tasks with the highest potential, mixed with the uniform.
+
+    Tasks that tie for the last places share them evenly. As in `Argmax`, potentials that differ
+    only by rounding are equal.
+
+    Args:
+        keep: K; None: 100, but at most a tenth of the candidates, rounded up.
+        candidates: how many tasks are in question; None: all of them.
+        floor: share of the mass that is always spread evenly over the pool.
+    """
+
+    keep: int | None = None
+    candidates: int | None = None
+    floor: float = 0.5
+
+    def count(self, n: int) -> int:
+        """K in a pool of `n` tasks."""
+        candidates = n if self.candidates is None else min(self.candidates, n)
+        if self.keep is not None:
+            return min(self.keep, candidates)
+        return min(KEEP, -(-candidates // ONE_IN))
+
+    def __call__(self, potential: Array, step: Array) -> Array:
+        xp = namespace(potential, self.floor)
+        n = potential.shape[0]
+        k = self.count(n)
+        last = xp.sort(potential)[n - k]  # the lowest potential that is kept
+        above = potential > last + _rounding(last)
+        equal = (potential >= last - _rounding(last)) & ~above
+        room = (k - xp.sum(above)) / xp.sum(equal)
+        places = xp.where(above, 1.0, xp.where(equal, room, 0.0)).astype(potential.dtype)
+        return places * ((1.0 - self.floor) / k) + self.floor / n
+
+    def check(self) -> None:
+        if self.keep is not None:
+            require_integer("keep", self.keep, at_least=1)
+        require_number("floor", self.floor, at_least=0.0, at_most=1.0)
+
+
+def _rounding(value: Array) -> Array:
+    """How far a potential may be from `value` by rounding alone."""
+    xp = namespace(value)
+    return 4.0 * xp.finfo(value.dtype).eps * xp.abs(value)
