@@ -14,6 +14,7 @@ from procurl.evidence import Evidence, Scale
 from procurl.internals.arrays import Array, namespace
 from procurl.internals.lazy import lazy_names
 from procurl.strategies import (
+    ALPGMM,
     IID,
     PLR,
     SFL,
@@ -24,6 +25,7 @@ from procurl.strategies import (
     Hard,
     Hardness,
     Learnability,
+    LearningProgress,
     LinearSchedule,
     Potential,
     ProCuRL,
@@ -75,6 +77,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "ALPGMM",
     "IID",
     "PLR",
     "SFL",
@@ -89,6 +92,7 @@ __all__ = [
     "Hard",
     "Hardness",
     "Learnability",
+    "LearningProgress",
     "LinearSchedule",
     "Metrics",
     "OutcomeSuccess",

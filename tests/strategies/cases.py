@@ -78,6 +78,8 @@ REGISTERED: dict[str, dict[str, Any]] = {
     "sfl": {"numeric": "floor"},
     "plr": {"numeric": "rho"},
     "iid": {},
+    "learning-progress": {"numeric": "center"},
+    "alp-gmm": {"numeric": "floor"},
 }
 
 VARIANTS: dict[str, Case] = {
@@ -135,6 +137,15 @@ VARIANTS: dict[str, Case] = {
     ),
     "spdl in full steps": Case(
         lambda n: make_strategy("spdl", full_step=True), numeric="threshold"
+    ),
+    "absolute learning progress": Case(
+        lambda n: make_strategy("learning-progress", form="absolute"), numeric="center"
+    ),
+    "alp-gmm with frequent fits": Case(
+        lambda n: make_strategy(
+            "alp-gmm", fit_every=5, buffer=32, memory=64, min_components=1, max_components=3
+        ),
+        numeric="floor",
     ),
     "spdl with a floor": Case(lambda n: make_strategy("spdl", floor=0.1), numeric="floor"),
 }

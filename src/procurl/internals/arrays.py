@@ -76,6 +76,22 @@ def while_loop(
     return lax.while_loop(condition, body, carry)
 
 
+def compute_if(xp: Any, condition: Array, compute: Callable[[], Carry], otherwise: Carry) -> Carry:
+    """`compute()` if `condition` holds, else `otherwise`, which has the same shapes and types.
+
+    With `vmap`, runs share the work: it is done if any of them needs it. (`lax.cond` would do it
+    always.)
+    """
+    if xp is np:
+        return compute() if condition else otherwise
+    return while_loop(
+        xp,
+        lambda carry: carry[0],
+        lambda carry: (xp.zeros_like(carry[0]), compute()),
+        (xp.asarray(condition), otherwise),
+    )[1]
+
+
 def scan(
     xp: Any,
     body: Callable[[Carry, Any], tuple[Carry, Array]],

@@ -2,8 +2,8 @@
 
 `strategy` is the interface and `refreshing` the rule by which engines refresh one.
 `success_strategy` wires an estimate of success, a potential (`potentials`) and a sampler
-(`samplers`) together; `procurl` and `easy_hard` only say which. The other modules are strategies of
-their own kind.
+(`samplers`) together; `procurl` and `easy_hard` only say which. `progress` holds the strategies
+that follow learning progress. The other modules are strategies of their own kind.
 """
 
 from procurl.strategies.easy_hard import Easy, Hard
@@ -18,6 +18,7 @@ from procurl.strategies.potentials import (
     TopRollouts,
 )
 from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
+from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.registry import (
     as_strategy,
     make_strategy,
@@ -33,6 +34,7 @@ from procurl.strategies.strategy import Strategy
 from procurl.strategies.success_strategy import SuccessStrategy
 
 __all__ = [
+    "ALPGMM",
     "IID",
     "PLR",
     "SFL",
@@ -43,6 +45,7 @@ __all__ = [
     "Hard",
     "Hardness",
     "Learnability",
+    "LearningProgress",
     "LinearSchedule",
     "Potential",
     "ProCuRL",

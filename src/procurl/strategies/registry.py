@@ -11,6 +11,7 @@ from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.iid import IID
 from procurl.strategies.plr import PLR
 from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
+from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.sfl import SFL
 from procurl.strategies.space import SPaCE, SPaCEAlt
 from procurl.strategies.spdl import SPDL
@@ -69,6 +70,14 @@ _REGISTRY: dict[str, Entry] = {
     "plr": Entry(
         PLR,
         "Success has no clear meaning, or tasks are random levels without structure.",
+    ),
+    "learning-progress": Entry(
+        LearningProgress,
+        "Success rates are all you have, and tasks that are never solved should not take up time.",
+    ),
+    "alp-gmm": Entry(
+        ALPGMM,
+        "Contexts are continuous, so that near tasks say something about each other's progress.",
     ),
     "iid": Entry(
         IID,
