@@ -56,6 +56,8 @@ STRATEGY_LINES: Mapping[str, LineStyle] = {
     "space-alt": LineStyle(PURPLE, DASHED),
     "spdl": LineStyle(ORANGE, SOLID),
     "plr": LineStyle(SKY, SOLID),
+    "learning-progress": LineStyle(GREEN, DASHED),
+    "alp-gmm": LineStyle(GREEN, DOTTED),
     "iid": LineStyle(BLACK, SOLID),
     "easy": LineStyle(OLIVE, SOLID),
     "hard": LineStyle(OLIVE, DASHED),
