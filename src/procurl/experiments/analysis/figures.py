@@ -56,6 +56,7 @@ STRATEGY_LINES: Mapping[str, LineStyle] = {
     "space-alt": LineStyle(PURPLE, DASHED),
     "spdl": LineStyle(ORANGE, SOLID),
     "plr": LineStyle(SKY, SOLID),
+    "sfl": LineStyle(SKY, DASHED),
     "learning-progress": LineStyle(GREEN, DASHED),
     "alp-gmm": LineStyle(GREEN, DOTTED),
     "iid": LineStyle(BLACK, SOLID),
