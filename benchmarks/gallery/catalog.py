@@ -54,11 +54,11 @@ LEVELS = Sb3Learner(
         "batch_size": 256,
         "n_epochs": 6,
         "gamma": 0.97,
-        "learning_rate": 1e-3,
+        "learning_rate": 5e-4,
         "ent_coef": 0.01,
     },
-    steps=32_000,
-    eval_tasks=25,
+    steps=60_000,
+    eval_tasks=20,
     episodes=8,
 )
 PENDULUM = Sb3Learner(
@@ -139,7 +139,7 @@ PROBLEMS = (
     ),
     Problem(
         name="levels",
-        text="MiniGrid, 100 seeds, up to 1 at the goal, success reported, 80 steps, PPO",
+        text="MiniGrid, 40 seeds, up to 1 at the goal, success reported, 80 steps, PPO",
         role="choose",
         strategies=ON_POLICY,
         calibrated=ESTIMATES,

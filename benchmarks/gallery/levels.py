@@ -10,7 +10,7 @@ from minigrid.wrappers import ImgObsWrapper
 
 from procurl import TaskEnv, TaskPool
 
-LEVELS = TaskPool.from_seeds(100)
+LEVELS = TaskPool.from_seeds(40)
 LEVEL_STEPS = 80
 
 

@@ -72,20 +72,25 @@ def test_outcomes_weigh_wins_and_losses_against_the_prior():
     assert with_critic == pytest.approx([0.7, 0.1, 0.9])
 
 
-def test_outcomes_fade_by_the_factor_per_pass_over_the_pool():
-    """Four episodes on two tasks are two passes: 4 wins count as 4·0.81 = 3.24 after them.
-
-    The training steps do not matter.
-    """
-    success = OutcomeSuccess(decay=0.9)
+def test_outcomes_fade_by_the_share_of_the_pool_that_was_played():
+    """One of two tasks is half a pass: 4 wins count as 4·√0.81 = 3.6, whatever the steps."""
+    success = OutcomeSuccess(decay=0.81)
     state = success.init(2)
     state = success.update(state, Evidence(10, wins=np.array([4.0, 0]), losses=np.zeros(2)))
     assert state.counts.wins == pytest.approx([4.0, 0.0])
     later = Evidence(9_000, wins=np.zeros(2), losses=np.array([0.0, 4.0]))
     state = success.update(state, later)
-    assert state.counts.wins == pytest.approx([3.24, 0.0])
-    idle = success.update(state, Evidence(10**6, wins=np.zeros(2), losses=np.zeros(2)))
-    assert idle.counts.wins == pytest.approx([3.24, 0.0])
+    assert state.counts.wins == pytest.approx([3.6, 0.0])
+
+
+def test_outcomes_of_a_task_are_replaced_by_its_own_new_ones():
+    """Two new episodes leave 4 wins at 4·(15/16)² = 3.515625 when nothing else fades."""
+    success = OutcomeSuccess(decay=1.0)
+    state = success.init(2)
+    state = success.update(state, Evidence(1, wins=np.array([4.0, 4.0]), losses=np.zeros(2)))
+    state = success.update(state, Evidence(2, wins=np.zeros(2), losses=np.array([2.0, 0.0])))
+    assert state.counts.wins == pytest.approx([3.515625, 4.0])
+    assert state.counts.losses == pytest.approx([2.0, 0.0])
 
 
 def test_outcomes_fade_by_training_steps_if_told_so():
@@ -150,15 +155,18 @@ def test_the_prior_of_a_solved_task_does_not_look_half_solved():
 
 
 def test_old_outcomes_are_measured_anew_when_the_range_grows():
-    """A return of 10 was a win on [0, 10] and is a quarter of one on [0, 40]."""
+    """A return of 10 was a win on [0, 10] and is a quarter of one on [0, 40].
+
+    The older episode counts 15/16.
+    """
     success = OutcomeSuccess(decay=1.0)
     state = success.init(1)
     for high in (10.0, 40.0):
         won = np.array([10.0 / high])
         scale = Scale(np.float64(0.0), np.float64(high), np.bool_(False))
         state = success.update(state, Evidence(1, wins=won, losses=1.0 - won, scale=scale))
-    assert state.counts.wins == pytest.approx([0.5])
-    assert state.counts.losses == pytest.approx([1.5])
+    assert state.counts.wins == pytest.approx([0.25 + 0.25 * 15 / 16])
+    assert state.counts.losses == pytest.approx([0.75 + 0.75 * 15 / 16])
 
 
 def test_neighbors_are_the_nearest_after_scaling_each_column():

@@ -8,7 +8,8 @@ from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
 from procurl.success.normalize import keep_finite
 
-DECAY = 0.7  # of wins and losses, while as many episodes are played as the pool has tasks
+DECAY = 0.7  # of wins and losses, per pass over the pool
+VISITS = 16.0  # episodes on a task after which those before mostly no longer count
 RECENT = 64.0  # episodes that the critic is calibrated against
 
 
@@ -26,17 +27,30 @@ def no_counts(n: int) -> OutcomeCounts:
     return OutcomeCounts(np.zeros(n), np.zeros(n), np.zeros(()), np.ones(()))
 
 
-def passes_over(evidence: Evidence, n: int) -> Array:
-    """[] how often the episodes of `evidence` would have played each of `n` tasks on average."""
-    wins: Array = evidence.wins
-    played = wins + evidence.losses
-    xp = namespace(played)
-    return xp.sum(xp.where(xp.isfinite(played), played, 0.0)) / n
+def fading(evidence: Evidence, decay: Array) -> Array:
+    """[n] the factor by which older episodes fade while those of `evidence` are played.
+
+    Those of all tasks fade by `decay` per pass over the pool, by the share of its tasks that were
+    played, and those of a task that was played fade as new ones replace them.
+    """
+    played = _episodes(evidence)
+    xp = namespace(played, decay)
+    share = xp.mean((played > 0.0).astype(played.dtype))
+    return decay**share * (1.0 - 1.0 / VISITS) ** played
 
 
 def fast_fading(evidence: Evidence) -> Array:
     """[] the factor by which `RECENT` episodes fade while those of `evidence` are played."""
-    return (1.0 - 1.0 / RECENT) ** passes_over(evidence, 1)
+    played = _episodes(evidence)
+    return (1.0 - 1.0 / RECENT) ** namespace(played).sum(played)
+
+
+def _episodes(evidence: Evidence) -> Array:
+    """[n] how many episodes each task was played, 0 where that is not finite."""
+    wins: Array = evidence.wins
+    played = wins + evidence.losses
+    xp = namespace(played)
+    return xp.where(xp.isfinite(played), played, 0.0)
 
 
 def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> OutcomeCounts:

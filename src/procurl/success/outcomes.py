@@ -21,9 +21,9 @@ from procurl.success.counts import (
     DECAY,
     OutcomeCounts,
     add_outcomes,
+    fading,
     fast_fading,
     no_counts,
-    passes_over,
 )
 from procurl.success.drift import Drift, next_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, Success
@@ -65,8 +65,8 @@ class OutcomeSuccess(Success):
     and without a critic the prior is 0.5.
     """
 
-    decay: float = DECAY  # of wins and losses, per pass over the pool or per `decay_steps`
-    decay_steps: float | None = None  # training steps; None: as many episodes as there are tasks
+    decay: float = DECAY  # of wins and losses, per `decay_steps`
+    decay_steps: float | None = None  # training steps; None: a pass over the pool, see `fading`
     bandwidth: float | None = None  # of the kernel, in contexts scaled to [0, 1]; None suits it
     neighbors: int = 8  # tasks that the kernel reaches, the task itself included
     prior_weight: float = 1.0
@@ -103,7 +103,7 @@ class OutcomeSuccess(Success):
         xp = namespace(state.prior, evidence.wins, evidence.step)
         step = xp.asarray(evidence.step, dtype=state.step.dtype)
         if self.decay_steps is None:
-            faded = self.decay ** passes_over(evidence, len(state.prior))
+            faded = fading(evidence, self.decay)
         else:
             faded = self.decay ** ((step - state.step) / self.decay_steps)
         # With bounds, wins and losses are measured on them, not on what was seen.
