@@ -32,6 +32,10 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "iid": lambda: make_strategy("iid"),
     "space": lambda: make_strategy("space", kappa=64),
     "plr": lambda: make_strategy("plr"),
+    "learning-progress": lambda: make_strategy("learning-progress"),
+    "learning-progress, absolute": lambda: make_strategy("learning-progress", form="absolute"),
+    "alp-gmm, a fit each time": lambda: make_strategy("alp-gmm"),
+    "alp-gmm, between fits": lambda: make_strategy("alp-gmm", fit_every=10**9),
     "spdl": lambda: make_strategy("spdl"),
     "procurl-out, 8 neighbors": lambda: make_strategy("procurl-out"),
 }

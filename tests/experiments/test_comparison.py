@@ -36,6 +36,14 @@ def compared(tmp_path_factory):
     return out
 
 
+def test_a_strategy_that_cannot_use_the_pool_is_named_before_any_is_trained(tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["--strategies", "iid", "alp-gmm", "--seeds", "1", "--steps", STEPS]
+    assert main(["compare", "basickarel", *arguments, "--out", str(out)]) == 2
+    assert "alp-gmm needs a pool with contexts" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def exported(out, capsys) -> list[dict[str, str]]:
     capsys.readouterr()
     assert main(["export", str(out)]) == 0

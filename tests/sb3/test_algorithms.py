@@ -140,7 +140,10 @@ def test_value_fn_replaces_the_critic():
     assert callback.curriculum.success().tolist() == [1.0] * 4 + [0.5] * 4
 
 
-@pytest.mark.parametrize("strategy", ["plr", "procurl-out", "procurl-env", "space", "spdl", "iid"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["plr", "procurl-out", "procurl-env", "space", "spdl", "learning-progress", "iid"],
+)
 def test_other_evidence(strategy):
     model = PPO("MlpPolicy", guess_env(), **on_policy())
     rollouts = {"refresh_every": 64, "c_rollouts": 4} if strategy == "procurl-env" else {}

@@ -47,6 +47,7 @@ def compare(request: ComparisonRequest) -> Summary:
     out, output = request.out, request.output
     with make_backend(request) as backend:
         pool, test_pool = request.pools
+        request.check_pool()
         experiment = make_experiment(request, backend.device)
         plan = RunPlan({}).extend(request.contenders, request.seeds)
         with (

@@ -289,6 +289,11 @@ class ComparisonRequest:
         self._check_strategies()
         self._check_student()
 
+    def check_pool(self) -> None:
+        """Raise if a strategy cannot use the training pool, before any strategy is trained."""
+        for contender in self.contenders:
+            contender_strategy(self.name, contender).bind(self.pools[0])
+
     def _check_engine(self) -> None:
         own, engine = self.source is not None, self.engine
         for option in ("algo", "policy"):

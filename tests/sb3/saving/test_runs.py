@@ -31,6 +31,8 @@ STRATEGIES = {
     "procurl-env": {"refresh_every": 128, "c_rollouts": 1},
     "plr": {},
     "space": {},
+    "learning-progress": {},
+    "alp-gmm": {"fit_every": 8, "buffer": 16, "memory": 32},
 }
 
 

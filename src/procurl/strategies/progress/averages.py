@@ -57,15 +57,15 @@ def follow_averages(
     xp = namespace(averages.fast, rate, alpha)
     # q^k by exp, which is faster than a power; with α = 1 nothing is kept.
     kept = xp.exp(episodes * xp.log(xp.maximum(1.0 - alpha, TINY)))
-    kept = xp.where((visits == 0) & (episodes > 0), 0.0, kept)
+    kept = xp.where(visits == 0, 0.0, kept)
     lag = averages.fast - rate
     fast = rate + kept * lag
     slow = rate + kept * (averages.slow - rate + (alpha * episodes) * lag)
     played = episodes > 0
     dtype = averages.fast.dtype
     return FastSlow(
-        xp.where(played, fast, averages.fast).astype(dtype),
-        xp.where(played, slow, averages.slow).astype(dtype),
+        xp.asarray(xp.where(played, fast, averages.fast), dtype=dtype),
+        xp.asarray(xp.where(played, slow, averages.slow), dtype=dtype),
     )
 
 

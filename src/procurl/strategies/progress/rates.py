@@ -6,7 +6,6 @@ import numpy as np
 
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
-from procurl.success import keep_finite
 
 
 class OutcomeRange(NamedTuple):
@@ -46,8 +45,8 @@ def rescale_changes(changes: Array, old: OutcomeRange, new: OutcomeRange) -> Arr
     """Differences of rates measured on `old`, as differences on `new`."""
     xp = namespace(changes, old.low, new.low)
     span = xp.where(new.high > new.low, new.high - new.low, 1.0)
-    with np.errstate(over="ignore"):
-        return xp.clip(changes * ((old.high - old.low) / span), 0.0, 1.0).astype(changes.dtype)
+    with np.errstate(over="ignore"):  # the quotient may, so the product comes first: 0 · ∞ is NaN
+        return xp.clip(changes * (old.high - old.low) / span, 0.0, 1.0).astype(changes.dtype)
 
 
 def rates_of(evidence: Evidence, dtype: object) -> tuple[Array, Array]:
@@ -58,9 +57,9 @@ def rates_of(evidence: Evidence, dtype: object) -> tuple[Array, Array]:
     wins: Array = evidence.wins
     losses: Array = evidence.losses
     xp = namespace(wins, losses)
-    nothing = xp.zeros(wins.shape, dtype=dtype)
-    known = xp.isfinite(wins) & xp.isfinite(losses)
-    wins = xp.where(known, keep_finite(wins, nothing), 0.0)
-    episodes = wins + xp.where(known, keep_finite(losses, nothing), 0.0)
-    rate = wins / xp.where(episodes > 0, episodes, 1.0)
-    return episodes.astype(dtype), rate.astype(dtype)
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        total = wins + losses
+    played = xp.isfinite(total) & (total > 0)
+    episodes = xp.where(played, total, 0.0)
+    rate = xp.where(played, wins, 0.0) / xp.where(played, total, 1.0)
+    return xp.asarray(episodes, dtype=dtype), xp.asarray(rate, dtype=dtype)
