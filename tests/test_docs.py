@@ -166,6 +166,13 @@ def test_the_index_lists_every_strategy_and_no_other():
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
+def test_the_decision_table_says_when_to_use_every_strategy(name):
+    table = rows_of(section_of(STRATEGIES / "README.md", "How to choose"))
+    assert all(len(row) == 3 and all(row) for row in table)
+    assert any(f"`{name}`" in strategies for _, strategies, _ in table)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_the_index_lists_evidence_and_cost(name):
     _, _, evidence, extra_steps = index()[name]
     needed = evidence.partition(";")[0]

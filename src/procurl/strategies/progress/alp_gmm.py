@@ -76,8 +76,8 @@ class ALPGMM(Strategy):
         if pool.contexts is None:
             raise ValueError(
                 "alp-gmm needs a pool with contexts, numbers that say how tasks differ; this pool "
-                f"of {len(pool)} tasks has none. Pass TaskPool an array with a row per task, or a CSV "
-                "file with a column per number, or use learning-progress, which needs none"
+                f"of {len(pool)} tasks has none. Pass TaskPool an array with a row per task, or a "
+                "CSV file with a column per number, or use learning-progress, which needs none"
             )
         low, high = pool.contexts.min(axis=0), pool.contexts.max(axis=0)
         return replace(self, contexts=(pool.contexts - low) / np.where(high > low, high - low, 1.0))
