@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -294,15 +295,24 @@ def _smallest(values: NDArray[np.float64], count: int) -> Ids:
 
 
 def _leaves(state: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
-    """The arrays of a nested NamedTuple by dotted name; None has no leaf."""
+    """The arrays of nested tuples by dotted name; None has no leaf."""
     if state is None:
         return {}
-    if not hasattr(state, "_fields"):
+    if not isinstance(state, tuple):
         return {prefix: np.asarray(state)}
     leaves: dict[str, NDArray[Any]] = {}
-    for name in state._fields:
-        leaves |= _leaves(getattr(state, name), f"{prefix}.{name}" if prefix else name)
+    for name, part in _named_parts(state, prefix):
+        leaves |= _leaves(part, name)
     return leaves
+
+
+def _named_parts(state: tuple[Any, ...], prefix: str) -> list[tuple[str, Any]]:
+    """The parts of a tuple by dotted name: its fields, or 0, 1, … if they have no names."""
+    names: Iterable[Any] = getattr(state, "_fields", range(len(state)))
+    return [
+        (f"{prefix}.{name}" if prefix else str(name), part)
+        for name, part in zip(names, state, strict=True)
+    ]
 
 
 def _with_leaves(state: Any, leaves: dict[str, NDArray[Any]]) -> Any:
@@ -321,14 +331,10 @@ def _with_leaves(state: Any, leaves: dict[str, NDArray[Any]]) -> Any:
     def rebuilt(part: Any, prefix: str) -> Any:
         if part is None:
             return None
-        if not hasattr(part, "_fields"):
+        if not isinstance(part, tuple):
             return np.array(leaves[prefix])
-        return type(part)(
-            *(
-                rebuilt(getattr(part, name), f"{prefix}.{name}" if prefix else name)
-                for name in part._fields
-            )
-        )
+        parts = [rebuilt(inner, name) for name, inner in _named_parts(part, prefix)]
+        return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
 
     return rebuilt(state, "")
 

@@ -129,3 +129,16 @@ def segment_max(values: Array, segments: Array, count: int) -> Array:
         np.maximum.at(largest_of, segments, values)
         return largest_of
     return xp.zeros(count, dtype=values.dtype).at[segments].max(values)
+
+
+def select(where: Array, yes: Any, no: Any) -> Any:
+    """`yes` if the flag `where` is set, else `no`: arrays, or nested tuples of arrays.
+
+    Every array keeps the type that it has in `no`; None stays None.
+    """
+    if no is None:
+        return None
+    if isinstance(no, tuple):
+        parts = [select(where, one, other) for one, other in zip(yes, no, strict=True)]
+        return type(no)(*parts) if hasattr(no, "_fields") else tuple(parts)
+    return namespace(where, yes, no).where(where, yes, no).astype(no.dtype)

@@ -25,6 +25,7 @@ def register_settings(owner: Any) -> None:
         jax.tree_util.register_dataclass(kind, traced, compiled)
         _REGISTERED.add(kind)
     for field in own_fields(owner):
-        nested = getattr(owner, field.name)
-        if is_dataclass(nested):
-            register_settings(nested)
+        value = getattr(owner, field.name)
+        for nested in value if isinstance(value, tuple) else (value,):
+            if is_dataclass(nested):
+                register_settings(nested)

@@ -1,6 +1,7 @@
 """Settings as data: read, replace and describe the fields of nested frozen dataclasses."""
 
 import typing
+from collections.abc import Mapping
 from dataclasses import Field, fields, is_dataclass, replace
 from types import NoneType
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from procurl.internals.checks import suggest
 
 COMPILED_IN = {int, str, bool, NoneType}
+CLOSED = {"closed": True}  # metadata of a field whose own settings are not its owner's
 
 
 class Auto(str):
@@ -45,11 +47,20 @@ def traced_fields(kind: type) -> tuple[list[str], list[str]]:
 def flat_settings(owner: Any) -> dict[str, Any]:
     """Every setting by name, those of nested settings after their owner's."""
     own = {field.name: getattr(owner, field.name) for field in own_fields(owner)}
-    flat = {name: value for name, value in own.items() if not is_dataclass(value)}
-    for value in own.values():
-        if is_dataclass(value):
-            flat |= {k: v for k, v in flat_settings(value).items() if k not in flat}
+    nested = _nested_fields(owner)
+    flat = {name: value for name, value in own.items() if name not in nested}
+    for name in nested:
+        flat |= {k: v for k, v in flat_settings(own[name]).items() if k not in flat}
     return flat
+
+
+def _nested_fields(owner: Any) -> list[str]:
+    """The fields that hold settings of their own, which count as the owner's."""
+    return [
+        field.name
+        for field in own_fields(owner)
+        if is_dataclass(getattr(owner, field.name)) and not field.metadata.get("closed")
+    ]
 
 
 def describe(owner: Any) -> Any:
@@ -61,6 +72,8 @@ def describe(owner: Any) -> Any:
         return np.asarray(owner).tolist()
     if isinstance(owner, list | tuple):
         return [describe(item) for item in owner]
+    if isinstance(owner, Mapping):
+        return {key: describe(value) for key, value in owner.items()}
     return owner
 
 
@@ -90,9 +103,8 @@ def _replace_nested(owner: Any, settings: dict[str, Any]) -> tuple[Any, dict[str
     mine = {key: value for key, value in settings.items() if key in names}
     rest = {key: value for key, value in settings.items() if key not in names}
     changed = replace(owner, **mine)
-    for name in names:
-        nested = getattr(changed, name)
-        if is_dataclass(nested) and rest:
-            nested, rest = _replace_nested(nested, rest)
+    for name in _nested_fields(changed):
+        if rest:
+            nested, rest = _replace_nested(getattr(changed, name), rest)
             changed = replace(changed, **{name: nested})
     return changed, rest

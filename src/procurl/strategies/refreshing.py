@@ -36,4 +36,4 @@ def is_always_due(strategy: Strategy) -> bool:
 def is_due_together(strategy: Strategy) -> bool:
     """Whether all runs of `strategy` are due at the same steps: the default rule, no budget."""
     plan = strategy.rollout_plan()
-    return type(strategy).due is Strategy.due and (plan is None or plan.budget is None)
+    return strategy.due_by_interval and (plan is None or plan.budget is None)

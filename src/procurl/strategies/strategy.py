@@ -108,3 +108,8 @@ class Strategy(ABC):
         if plan is None or plan.budget is None:
             return waited
         return waited & (teacher_steps <= (plan.budget - 1.0) * step)
+
+    @property
+    def due_by_interval(self) -> bool:
+        """Whether `due` is the default rule, which is the same for all runs of a batch."""
+        return type(self).due is Strategy.due

@@ -1,0 +1,131 @@
+"""What strategies with other strategies inside have in common: one evidence for all of them."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from procurl.evidence import Scale
+from procurl.internals.arrays import Array
+from procurl.strategies.strategy import Strategy
+from procurl.success import RolloutPlan
+
+OUTCOMES = ("wins", "losses", "scale")  # fields that depend on how episodes are judged
+# Settings are compared by what they do to these.
+_ADVANTAGES = np.array([-2.0, -0.5, 0.0, 0.25, 3.0])
+_MEASURED = np.array([-50.0, -0.5, 0.0, 0.25, 0.5, 1.0, 7.0, 300.0])
+_SCALES = [
+    Scale(np.float64(low), np.float64(high), np.bool_(False))
+    for low, high in ((0.0, 1.0), (-3.0, 40.0))
+]
+
+
+class Combination(Strategy):
+    """Strategies that learn from the same evidence.
+
+    Every part receives all evidence from the start of training, whichever part chose the tasks. An
+    engine measures once, so parts that need rollouts must agree on them, parts that read wins and
+    losses on how episodes are judged, and parts that read scores on the score. All parts are
+    refreshed together, as often as the part with the longest interval wants.
+    """
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Strategy, ...]:
+        """The strategies inside."""
+
+    @property
+    def refresh_every(self) -> int | None:  # type: ignore[override]  # the parts decide
+        intervals = [part.refresh_every for part in self._parts_with_evidence]
+        return max((each for each in intervals if each is not None), default=None)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.needs))
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        used = (name for part in self.parts for name in part.uses)
+        return tuple(dict.fromkeys((*self.needs, *used)))
+
+    def due(self, step: Array, refreshed_at: Array, teacher_steps: Array) -> Array:
+        """Whether all parts are due that learn from evidence."""
+        waited = step - refreshed_at >= (self.refresh_every or 0)
+        for part in self._parts_with_evidence:
+            waited = waited & part.due(step, refreshed_at, teacher_steps)
+        return waited
+
+    @property
+    def due_by_interval(self) -> bool:
+        return all(part.due_by_interval for part in self.parts)
+
+    @property
+    def _parts_with_evidence(self) -> list[Strategy]:
+        return [part for part in self.parts if part.uses]
+
+    def _readers(self, fields: Collection[str]) -> list[Strategy]:
+        """The parts that read one of these fields of evidence."""
+        return [part for part in self.parts if set(fields) & set(part.uses)]
+
+    @property
+    def outcome_measure(self) -> str:
+        readers = self._readers(OUTCOMES)
+        return readers[0].outcome_measure if readers else super().outcome_measure
+
+    def outcomes(self, measured: Array, scale: Scale) -> tuple[Array, Array]:
+        readers = self._readers(OUTCOMES)
+        return (readers[0] if readers else super()).outcomes(measured, scale)
+
+    def transition_score(self, advantages: Array) -> Array:
+        readers = self._readers(("score",))
+        return (readers[0] if readers else super()).transition_score(advantages)
+
+    def rollout_plan(self) -> RolloutPlan | None:
+        plans = (part.rollout_plan() for part in self.parts)
+        return next((plan for plan in plans if plan is not None), None)
+
+    def check(self) -> None:
+        for part in self.parts:
+            if not isinstance(part, Strategy):
+                raise TypeError(
+                    f"every part must be a strategy, such as make_strategy('iid'), got {part!r}"
+                )
+            part.check()
+        self._check_agreement()
+
+    def _check_agreement(self) -> None:
+        """Raise if one measurement cannot serve all parts."""
+        _require_same(
+            [(part, plan) for part in self.parts if (plan := part.rollout_plan()) is not None],
+            "play the same rollouts: c_rollouts, measure, budget and the fraction of the best",
+        )
+        readers = self._readers(OUTCOMES)
+        _require_same(
+            [(part, part.outcome_measure) for part in readers],
+            "judge training episodes alike: set the same measure, v_min and v_max",
+        )
+        _require_same(
+            [(part, _probe(part.outcomes, *_SCALES)) for part in readers],
+            "judge training episodes alike: set the same v_min and v_max",
+        )
+        _require_same(
+            [
+                (part, part.transition_score(_ADVANTAGES).tolist())
+                for part in self._readers(("score",))
+            ],
+            "score episodes alike: set the same score",
+        )
+
+
+def _probe(outcomes: Callable[[Array, Scale], tuple[Array, Array]], *scales: Scale) -> list[Any]:
+    return [outcomes(_MEASURED, scale)[0].tolist() for scale in scales]
+
+
+def _require_same(found: list[tuple[Strategy, Any]], demand: str) -> None:
+    for part, value in found[1:]:
+        if value != found[0][1]:
+            raise ValueError(
+                f"strategies that learn from the same evidence must {demand}; got {found[0][0]!r} "
+                f"and {part!r}"
+            )

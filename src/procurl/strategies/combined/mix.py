@@ -1,0 +1,92 @@
+"""Mix: a weighted mix of strategies."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+from procurl.evidence import Evidence
+from procurl.internals.arrays import Array
+from procurl.internals.checks import require_number
+from procurl.internals.settings import CLOSED
+from procurl.strategies.combined.combination import Combination
+from procurl.strategies.iid import IID
+from procurl.strategies.procurl import ProCuRL
+from procurl.strategies.strategy import Strategy
+from procurl.tasks.pool import TaskPool
+
+
+class MixState(NamedTuple):
+    """State of `Mix`."""
+
+    parts: tuple[Any, ...]  # the state of each strategy
+
+
+@dataclass(frozen=True)
+class Mix(Combination):
+    """Draw each task by one of several strategies, chosen at random: P = Σ w_i · P_i.
+
+    Args:
+        strategies: what to mix. By default ProCuRL-val, and uniform draws against its errors.
+        weights: w_i, the share of each; scaled to sum to 1. As text `0.8+0.2`.
+    """
+
+    strategies: tuple[Strategy, ...] = field(
+        default_factory=lambda: (ProCuRL(), IID()), metadata=CLOSED
+    )
+    weights: tuple[float, ...] = (0.8, 0.2)
+
+    def __post_init__(self) -> None:
+        # JAX rebuilds settings from traced leaves, which pass as they are.
+        if isinstance(self.strategies, list):
+            object.__setattr__(self, "strategies", tuple(self.strategies))
+        if isinstance(self.weights, list):
+            object.__setattr__(self, "weights", tuple(self.weights))
+        if isinstance(self.weights, str):
+            object.__setattr__(self, "weights", _read_weights(self.weights))
+
+    @property
+    def parts(self) -> tuple[Strategy, ...]:
+        return self.strategies
+
+    def init(self, n: int) -> MixState:
+        return MixState(tuple(part.init(n) for part in self.strategies))
+
+    def update(self, state: MixState, evidence: Evidence) -> MixState:
+        pairs = zip(self.strategies, state.parts, strict=True)
+        return MixState(tuple(part.update(kept, evidence) for part, kept in pairs))
+
+    def probabilities(self, state: MixState) -> Array:
+        total = sum(self.weights)
+        rows = zip(self.strategies, self.weights, state.parts, strict=True)
+        return sum(weight / total * part.probabilities(kept) for part, weight, kept in rows)
+
+    def estimated_success(self, state: MixState) -> Array | None:
+        """[n] of the first strategy that estimates it, None if none does."""
+        pairs = zip(self.strategies, state.parts, strict=True)
+        estimates = (part.estimated_success(kept) for part, kept in pairs)
+        return next((estimate for estimate in estimates if estimate is not None), None)
+
+    def bind(self, pool: TaskPool) -> Self:
+        return replace(self, strategies=tuple(part.bind(pool) for part in self.strategies))
+
+    def check(self) -> None:
+        if not isinstance(self.strategies, tuple) or not self.strategies:
+            raise TypeError(f"strategies must be a tuple of strategies, got {self.strategies!r}")
+        super().check()
+        if not isinstance(self.weights, tuple) or len(self.weights) != len(self.strategies):
+            raise ValueError(
+                f"weights must hold one number for each of the {len(self.strategies)} strategies, "
+                f"got {self.weights!r}"
+            )
+        for weight in self.weights:
+            require_number("every weight", weight, at_least=0.0)
+        if not sum(self.weights) > 0:
+            raise ValueError(f"at least one weight must be above 0, got {self.weights!r}")
+
+
+def _read_weights(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split("+"))
+    except ValueError as error:
+        raise ValueError(
+            f"weights must be numbers joined with +, such as 0.8+0.2, got {text!r}"
+        ) from error
