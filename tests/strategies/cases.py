@@ -10,13 +10,21 @@ from typing import Any
 import numpy as np
 
 from procurl import (
+    Anneal,
     CriticSuccess,
     LinearSchedule,
+    Mix,
+    NoProgress,
     OutcomeSuccess,
     ProCuRL,
     ProCuRLArgmax,
     RolloutSuccess,
+    Stage,
+    Stages,
+    Steps,
     Strategy,
+    SuccessAbove,
+    Switch,
     TaskPool,
     TopRollouts,
     make_strategy,
@@ -58,12 +66,22 @@ def pool_of(n: int = N, contexts: Any = None) -> TaskPool:
 
 
 def scaled(strategy: Strategy, setting: str, factor: float) -> Strategy:
-    """`strategy` with a numeric setting, its own or its estimate's, multiplied by `factor`."""
-    owner, _, name = setting.rpartition(".")
-    inner: Any = getattr(strategy, owner) if owner else strategy
-    changed: Any = replace(inner, **{name: getattr(inner, name) * factor})
+    """`strategy` with a numeric setting, its own or one inside it, multiplied by `factor`.
+
+    `strategies.0.beta` is that of the first of its strategies.
+    """
+    owner, _, rest = setting.partition(".")
     outer: Any = strategy
-    return replace(outer, **{owner: changed}) if owner else changed
+    inner = getattr(outer, owner)
+    if not rest:
+        return replace(outer, **{owner: inner * factor})
+    if isinstance(inner, tuple):
+        position, _, rest = rest.partition(".")
+        i = int(position)
+        changed: Any = (*inner[:i], scaled(inner[i], rest, factor), *inner[i + 1 :])
+    else:
+        changed = scaled(inner, rest, factor)
+    return replace(outer, **{owner: changed})
 
 
 def _registered(name: str) -> Callable[[int], Strategy]:
@@ -80,6 +98,10 @@ REGISTERED: dict[str, dict[str, Any]] = {
     "iid": {},
     "learning-progress": {"numeric": "center"},
     "alp-gmm": {"numeric": "floor"},
+    "stages": {"numeric": "keep"},
+    "anneal": {"chooses": False, "numeric": "notch"},
+    "mix": {"numeric": "strategies.0.beta"},
+    "switch": {"numeric": "when.steps"},
 }
 
 VARIANTS: dict[str, Case] = {
@@ -146,6 +168,44 @@ VARIANTS: dict[str, Case] = {
             "alp-gmm", fit_every=5, buffer=32, memory=64, min_components=1, max_components=3
         ),
         numeric="floor",
+    ),
+    "stages of several kinds": Case(
+        lambda n: Stages(
+            stages=(
+                Stage(tasks=np.arange(n) % 2 == 0, until=SuccessAbove(0.2, episodes=2.0)),
+                Stage(tasks={"context_1": (0.0, 0.9)}, until=Steps(500.0) | NoProgress(2000.0)),
+                Stage(tasks=[0], until=Steps(500.0) & SuccessAbove(0.1)),
+            )
+        ),
+        relabel=None,
+        numeric="window",
+    ),
+    "stages that pass quickly": Case(
+        lambda n: Stages(by="-context_1", parts=3, until=SuccessAbove(0.3, episodes=1.0)),
+        numeric="until.above",
+    ),
+    "anneal by steps": Case(lambda n: Anneal(steps=4096.0), numeric="steps"),
+    "anneal from a corner": Case(
+        lambda n: Anneal(start={"context_0": (-1.0, 0.1)}, episodes=2.0, notch=0.3),
+        numeric="notch",
+    ),
+    "mix of three kinds of evidence": Case(
+        lambda n: Mix(
+            (make_strategy("procurl-env"), make_strategy("plr"), Stages()), (0.5, 0.3, 0.2)
+        ),
+        numeric="strategies.1.rho",
+    ),
+    "switch on success": Case(
+        lambda n: Switch(
+            make_strategy("plr"),
+            ProCuRL(success=OutcomeSuccess()),
+            when=SuccessAbove(0.4, episodes=3.0),
+        ),
+        numeric="second.beta",
+    ),
+    "switch inside a mix": Case(
+        lambda n: Mix((Switch(when=Steps(2000.0)), make_strategy("space-alt")), (2.0, 1.0)),
+        numeric="strategies.0.second.beta",
     ),
     "spdl with a floor": Case(lambda n: make_strategy("spdl", floor=0.1), numeric="floor"),
 }

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from procurl.internals.settings import flat_settings
 from procurl.strategies import Strategy, make_strategy, strategy_names
+from procurl.strategies.listing import listed_settings
 from procurl.strategies.registry import when_to_use
 from procurl.success import Success
 
@@ -64,7 +64,7 @@ def _describe(name: str, strategy: Strategy) -> Iterator[str]:
         if (budget := getattr(success, "budget", None)) is not None:
             yield f"budget: training and rollouts take {budget:g} times the training steps"
     yield f"evidence: {', '.join(strategy.needs) or 'none'}"
-    if settings := flat_settings(strategy):
+    if settings := listed_settings(strategy):
         yield "settings: " + ", ".join(f"{key}={value!r}" for key, value in settings.items())
 
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from procurl.internals.checks import require_known, suggest
-from procurl.records.experiment import read_settings
+from procurl.internals.setting_text import read_settings
 
 PACKAGES = ("stable_baselines3", "sb3_contrib")
 # Arguments that procurl passes itself, or that are objects rather than numbers and names.

@@ -7,7 +7,7 @@ from procurl.envs import make_host_env
 from procurl.experiments.engines.registry import resolve_engine
 from procurl.experiments.presets import contender_strategy
 from procurl.experiments.request import ComparisonRequest
-from procurl.internals.settings import describe, flat_settings
+from procurl.internals.settings import describe
 from procurl.records.experiment import Contender, Experiment
 from procurl.tasks.pool import TaskPool
 
@@ -87,7 +87,7 @@ def cost_of(request: ComparisonRequest, contender: Contender) -> float:
     tasks = plan.tasks_of(len(request.pools[0]))
     episodes = tasks * plan.episodes / (strategy.refresh_every or 1)
     cost = 1.0 + episodes * _horizon(request)
-    return float(min(cost, flat_settings(strategy).get("budget") or cost))
+    return float(min(cost, plan.budget or cost))
 
 
 def _horizon(request: ComparisonRequest) -> int:

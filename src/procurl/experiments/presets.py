@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 from procurl.experiments.algorithms import AlgorithmSettings, read_widths
 from procurl.internals.checks import require_known
+from procurl.internals.setting_text import read_settings
 from procurl.internals.settings import with_settings
 from procurl.ppo.learning.settings import PPOSettings, paper_settings
-from procurl.records.experiment import Contender, Experiment, read_settings
+from procurl.records.experiment import Contender, Experiment
 from procurl.strategies import Strategy, make_strategy
+from procurl.strategies.registry import make_with_parts
 
 Settings = dict[str, Any]
 # For environments that are not the paper's.
@@ -190,7 +192,7 @@ def paper_strategy(env: str, name: str, **settings: Any) -> Strategy:
         settings: that replace the paper's.
     """
     known = preset(env).settings.get(name, {})
-    return make_strategy(name, **(known | settings))
+    return make_with_parts(name, known | settings, partial(paper_strategy, env))
 
 
 def paper_ppo_settings(env: str, changes: Sequence[str] = ()) -> PPOSettings:

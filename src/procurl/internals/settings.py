@@ -1,7 +1,7 @@
 """Settings as data: read, replace and describe the fields of nested frozen dataclasses."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, is_dataclass, replace
 from types import NoneType
 from typing import Any
@@ -22,6 +22,22 @@ class Auto(str):
 
 
 AUTO = Auto("auto")
+
+
+def convert_setting(owner: Any, name: str, kinds: Any, convert: Callable[[Any], Any]) -> None:
+    """Convert a setting that was given in another form; for `__post_init__` of a frozen dataclass.
+
+    Values of other kinds stay as they are, among them the arrays from which JAX rebuilds settings.
+
+    Args:
+        owner: the dataclass.
+        name: of the setting.
+        kinds: a type or a union of types to convert.
+        convert: from one of `kinds`.
+    """
+    value = getattr(owner, name)
+    if isinstance(value, kinds):
+        object.__setattr__(owner, name, convert(value))
 
 
 def own_fields(owner: Any) -> list[Field[Any]]:

@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 from procurl.internals.checks import require_integer
-from procurl.internals.settings import flat_settings
-from procurl.strategies.registry import make_strategy, strategy_name, strategy_names
+from procurl.internals.setting_text import read_settings
+from procurl.strategies.listing import changed_settings
+from procurl.strategies.registry import strategy_name, strategy_names
 from procurl.strategies.strategy import Strategy
 
 NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
@@ -17,7 +18,6 @@ HASHES = {
     "env_version": "environment's code",
 }
 DEFAULTS = ("eval_every", "eval_episodes")  # None for the preset's
-NAMED = {"none": None, "true": True, "false": False}  # values of settings that are words
 HASH_DIGITS = 8  # enough to tell two pools apart
 
 
@@ -43,11 +43,7 @@ class Contender(NamedTuple):
         'procurl-val:beta=10'
         """
         name = strategy_name(strategy)
-        if name not in strategy_names():
-            return cls(name)
-        defaults = flat_settings(make_strategy(name))
-        changed = {k: v for k, v in flat_settings(strategy).items() if v != defaults[k]}
-        return cls(name, ",".join(f"{k}={_text(v)}" for k, v in changed.items()))
+        return cls(name, changed_settings(strategy) if name in strategy_names() else "")
 
     @property
     def label(self) -> str:
@@ -145,36 +141,3 @@ class RunPlan(NamedTuple):
         for contender in contenders:
             more[contender.label] = max(seeds, more.get(contender.label, 0))
         return self._replace(seeds=more)
-
-
-def read_settings(text: str, owner: str) -> dict[str, Any]:
-    """Parse settings `NAME=VALUE,NAME=VALUE`, with numbers, true, false and none converted.
-
-    >>> read_settings("beta=10,v_max=none", "procurl-val")
-    {'beta': 10, 'v_max': None}
-    """
-    given: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not equals or not name or not value:
-            raise ValueError(f"{owner}: {part!r} is not a setting; write NAME=VALUE")
-        given[name] = _value(value)
-    return given
-
-
-def _text(value: Any) -> str:
-    """A value as `_value` reads it."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return next((text for text, named in NAMED.items() if value is named), str(value))
-
-
-def _value(text: str) -> Any:
-    if text.lower() in NAMED:
-        return NAMED[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

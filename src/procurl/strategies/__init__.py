@@ -3,10 +3,15 @@
 `strategy` is the interface and `refreshing` the rule by which engines refresh one.
 `success_strategy` wires an estimate of success, a potential (`potentials`) and a sampler
 (`samplers`) together; `procurl` and `easy_hard` only say which. `progress` holds the strategies
-that follow learning progress. The other modules are strategies of their own kind.
+that follow learning progress, `handmade` curricula laid out by hand, with the `conditions` that end
+a part of one, and `combined` the strategies made of others. The other modules are strategies of
+their own kind.
 """
 
+from procurl.strategies.combined import Mix, Switch
+from procurl.strategies.conditions import Condition, NoProgress, Steps, SuccessAbove
 from procurl.strategies.easy_hard import Easy, Hard
+from procurl.strategies.handmade import Anneal, Stage, Stages
 from procurl.strategies.iid import IID
 from procurl.strategies.plr import PLR
 from procurl.strategies.potentials import (
@@ -39,7 +44,9 @@ __all__ = [
     "PLR",
     "SFL",
     "SPDL",
+    "Anneal",
     "Argmax",
+    "Condition",
     "Ease",
     "Easy",
     "Hard",
@@ -47,6 +54,8 @@ __all__ = [
     "Learnability",
     "LearningProgress",
     "LinearSchedule",
+    "Mix",
+    "NoProgress",
     "Potential",
     "ProCuRL",
     "ProCuRLArgmax",
@@ -57,8 +66,13 @@ __all__ = [
     "Schedule",
     "Scheduled",
     "Softmax",
+    "Stage",
+    "Stages",
+    "Steps",
     "Strategy",
+    "SuccessAbove",
     "SuccessStrategy",
+    "Switch",
     "TopRollouts",
     "TopTasks",
     "as_strategy",

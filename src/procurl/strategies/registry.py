@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 from procurl.evidence import Evidence
 from procurl.internals.checks import require_known, suggest
 from procurl.internals.settings import with_settings
+from procurl.strategies.combined import Mix, Switch
 from procurl.strategies.easy_hard import Easy, Hard
+from procurl.strategies.handmade import Anneal, Stages
 from procurl.strategies.iid import IID
+from procurl.strategies.parts_text import MakeStrategy, parts_of, read_parts
 from procurl.strategies.plr import PLR
 from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
 from procurl.strategies.progress import ALPGMM, LearningProgress
@@ -91,6 +94,22 @@ _REGISTRY: dict[str, Entry] = {
         Hard,
         "A baseline: the agent faces what it cannot do yet.",
     ),
+    "stages": Entry(
+        Stages,
+        "You know an order of the tasks: move on once the agent can do a part of them.",
+    ),
+    "anneal": Entry(
+        Anneal,
+        "You know where in the context space to start: widen the range from there.",
+    ),
+    "mix": Entry(
+        Mix,
+        "One strategy is not enough: a share of the draws for each of several.",
+    ),
+    "switch": Entry(
+        Switch,
+        "Training has two halves: one strategy to begin with, then another.",
+    ),
 }
 
 
@@ -115,8 +134,27 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
     ProCuRL(success=CriticSuccess(measure='auto', v_min=0.0, v_max=60.0, refresh_every=None),
             beta=10.0, gamma1=1.0, gamma2=1.0, p_star=1.0, floor=0.0, epsilon=None)
     """
+    return make_with_parts(name, settings, make_strategy)
+
+
+def make_with_parts(name: str, settings: dict[str, Any], make: MakeStrategy) -> Strategy:
+    """The strategy of that name, whose parts `make` makes if they are defaults or text.
+
+    Args:
+        name: of the strategy.
+        settings: in place of its defaults. Strategies inside it may be text, such as
+            `procurl-val[beta=10]`.
+        make: the strategy of a name and settings.
+    """
     require_known("strategy", name, _REGISTRY, "strategies")
-    strategy: Strategy = with_settings(name, _REGISTRY[name].default(), settings)
+    default: Strategy = _REGISTRY[name].default()
+    names = {
+        part: [strategy_name(each) for each in inside]
+        if isinstance(inside, tuple)
+        else strategy_name(inside)
+        for part, inside in parts_of(default).items()
+    }
+    strategy: Strategy = with_settings(name, default, read_parts(default, names | settings, make))
     strategy.check()
     return strategy
 
@@ -186,10 +224,10 @@ def register_strategy(name: str, default: Callable[[], Any], when: str = "") -> 
     """
     if name in _REGISTRY:
         raise ValueError(f"strategy {name!r} is registered already; choose another name")
-    if not name or any(sign in name for sign in ":,= "):
+    if not name or any(sign in name for sign in ":,=+[] "):
         raise ValueError(
-            f"the name of a strategy must not be empty or contain a colon, a comma, an equals sign "
-            f"or a space, got {name!r}: the command line could not use it"
+            "the name of a strategy must not be empty or contain a colon, a comma, an equals or "
+            f"plus sign, a bracket or a space, got {name!r}: the command line could not use it"
         )
     strategy = default()
     if not (isinstance(strategy, Strategy) and is_dataclass(type(strategy))):

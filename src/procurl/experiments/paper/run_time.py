@@ -9,7 +9,6 @@ from procurl.experiments.paper.published import published_number
 from procurl.experiments.paper.sweeps import Sweep
 from procurl.experiments.presets import paper_strategy
 from procurl.internals.hardware import cores as usable_cores
-from procurl.internals.settings import flat_settings
 from procurl.records.experiment import Contender
 
 PAPER_STEPS = 1_000_000  # at which the paper counts environment steps
@@ -64,13 +63,11 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
     counted = published_number("metrics", sweep.env, name.strategy, PAPER_STEPS, "env_steps").mean
     if not math.isnan(counted):
         return (counted - PAPER_STEPS) * sweep.steps / PAPER_STEPS
-    settings = flat_settings(strategy)
-    if settings["budget"] is not None:
-        return float((settings["budget"] - 1) * sweep.steps)
+    if plan.budget is not None:
+        return float((plan.budget - 1) * sweep.steps)
     episodes = plan.episodes * plan.tasks_of(len(make_pool(sweep.env, sweep.kind)))
-    return float(
-        sweep.steps / settings["refresh_every"] * episodes * make_host_env(sweep.env).horizon
-    )
+    refreshes = sweep.steps / (strategy.refresh_every or 1)
+    return float(refreshes * episodes * make_host_env(sweep.env).horizon)
 
 
 def duration(seconds: float) -> str:

@@ -35,6 +35,10 @@ class Combination(Strategy):
     def parts(self) -> tuple[Strategy, ...]:
         """The strategies inside."""
 
+    @abstractmethod
+    def part_states(self, state: Any) -> tuple[Any, ...]:
+        """The states of the strategies inside."""
+
     @property
     def refresh_every(self) -> int | None:  # type: ignore[override]  # the parts decide
         intervals = [part.refresh_every for part in self._parts_with_evidence]
@@ -75,15 +79,22 @@ class Combination(Strategy):
 
     def outcomes(self, measured: Array, scale: Scale) -> tuple[Array, Array]:
         readers = self._readers(OUTCOMES)
-        return (readers[0] if readers else super()).outcomes(measured, scale)
+        return (readers[0].outcomes if readers else super().outcomes)(measured, scale)
 
     def transition_score(self, advantages: Array) -> Array:
         readers = self._readers(("score",))
-        return (readers[0] if readers else super()).transition_score(advantages)
+        return (readers[0].transition_score if readers else super().transition_score)(advantages)
 
     def rollout_plan(self) -> RolloutPlan | None:
         plans = (part.rollout_plan() for part in self.parts)
         return next((plan for plan in plans if plan is not None), None)
+
+    def rollout_weights(self, state: Any) -> Array | None:
+        """[n] of the first part that needs rollouts, None for equal weights."""
+        for part, kept in zip(self.parts, self.part_states(state), strict=True):
+            if part.rollout_plan() is not None:
+                return part.rollout_weights(kept)
+        return None
 
     def check(self) -> None:
         for part in self.parts:
@@ -98,7 +109,7 @@ class Combination(Strategy):
         """Raise if one measurement cannot serve all parts."""
         _require_same(
             [(part, plan) for part in self.parts if (plan := part.rollout_plan()) is not None],
-            "play the same rollouts: c_rollouts, measure, budget and the fraction of the best",
+            "play the same rollouts: set the same c_rollouts, rollout_tasks, measure and budget",
         )
         readers = self._readers(OUTCOMES)
         _require_same(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array
 from procurl.internals.checks import require_number
-from procurl.internals.settings import CLOSED
+from procurl.internals.settings import CLOSED, convert_setting
 from procurl.strategies.combined.combination import Combination
 from procurl.strategies.iid import IID
 from procurl.strategies.procurl import ProCuRL
@@ -35,17 +35,16 @@ class Mix(Combination):
     weights: tuple[float, ...] = (0.8, 0.2)
 
     def __post_init__(self) -> None:
-        # JAX rebuilds settings from traced leaves, which pass as they are.
-        if isinstance(self.strategies, list):
-            object.__setattr__(self, "strategies", tuple(self.strategies))
-        if isinstance(self.weights, list):
-            object.__setattr__(self, "weights", tuple(self.weights))
-        if isinstance(self.weights, str):
-            object.__setattr__(self, "weights", _read_weights(self.weights))
+        convert_setting(self, "strategies", list, tuple)
+        convert_setting(self, "weights", list, tuple)
+        convert_setting(self, "weights", str, _read_weights)
 
     @property
     def parts(self) -> tuple[Strategy, ...]:
         return self.strategies
+
+    def part_states(self, state: MixState) -> tuple[Any, ...]:
+        return state.parts
 
     def init(self, n: int) -> MixState:
         return MixState(tuple(part.init(n) for part in self.strategies))

@@ -1,6 +1,7 @@
 """Switch: one strategy until a condition holds, then another."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
 from procurl.internals.checks import require_number
-from procurl.internals.settings import CLOSED
+from procurl.internals.settings import CLOSED, convert_setting
 from procurl.strategies.combined.combination import Combination
 from procurl.strategies.conditions import (
     PHASE_FIELDS,
@@ -53,17 +54,18 @@ class Switch(Combination):
 
     first: Strategy = field(default_factory=IID, metadata=CLOSED)
     second: Strategy = field(default_factory=ProCuRL, metadata=CLOSED)
-    when: Condition = field(default_factory=Steps)
+    when: Condition = field(default_factory=Steps, metadata=CLOSED)
     window: float = 100.0
 
     def __post_init__(self) -> None:
-        # JAX rebuilds settings from traced leaves, which pass as they are.
-        if isinstance(self.when, str):
-            object.__setattr__(self, "when", as_condition("when", self.when))
+        convert_setting(self, "when", str, partial(as_condition, "when"))
 
     @property
     def parts(self) -> tuple[Strategy, ...]:
         return (self.first, self.second)
+
+    def part_states(self, state: SwitchState) -> tuple[Any, ...]:
+        return (state.first, state.second)
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -63,9 +63,7 @@ class _Pair(Condition):
         return PairState(self.left.init(), self.right.init())
 
     def update(self, state: PairState, phase: Phase) -> PairState:
-        return PairState(
-            self.left.update(state.left, phase), self.right.update(state.right, phase)
-        )
+        return PairState(self.left.update(state.left, phase), self.right.update(state.right, phase))
 
     def check(self) -> None:
         for side in (self.left, self.right):

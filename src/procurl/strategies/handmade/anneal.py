@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace, select
 from procurl.internals.checks import require_interval, require_number
+from procurl.internals.settings import convert_setting
 from procurl.strategies.conditions import (
     PHASE_FIELDS,
     Phase,
@@ -36,15 +38,15 @@ class Anneal(Strategy):
     Every side of the box moves in proportion to its size g, from the start at g = 0 to the ends of
     the pool's range at g = 1. By schedule, g = min(1, step / `steps`). By success, g changes by
     `notch` whenever `episodes` training episodes in the box have ended: up if their success is at
-    least `above`, down if it is below `below`. If the box holds no task, the tasks that would enter
-    it first are played.
+    least `above`, down if it is below `below`. The first box is never empty: it is as large as it
+    must be to hold `share` of the pool.
 
     Args:
-        start: the first box, as ranges of context or feature columns `{"width": (0.5, 1.0)}`, or
-            their text `width:0.5:1`; other columns start with their whole range. None: a box in the
-            middle of all contexts with `share` of their ranges. If there are no contexts, the first
-            `share` of the pool.
-        share: size of that first box, as a share of each range.
+        start: the first box, as ranges or numbers by context or feature column, such as
+            `{"width": (0.5, 1.0), "mass": 2.0}`, or their text `width:0.5:1+mass:2`. Other columns
+            start with their whole range. None: the middle of all contexts, or the first tasks of a
+            pool without contexts.
+        share: of the pool that the first box holds at least; 0 for one task.
         steps: training steps until the box holds the whole pool; None to grow by success.
         above: success from which on the box grows.
         below: success below which the box shrinks.
@@ -65,9 +67,7 @@ class Anneal(Strategy):
     enters: Array | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # JAX rebuilds settings from traced leaves, which pass as they are.
-        if isinstance(self.start, str):
-            object.__setattr__(self, "start", read_ranges("start", self.start))
+        convert_setting(self, "start", str, partial(read_ranges, "start"))
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -2,13 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.internals.settings import convert_setting
 from procurl.strategies.conditions import Condition, as_condition
-from procurl.strategies.handmade.ranges import check_ranges, within
+from procurl.strategies.handmade.ranges import (
+    check_ranges,
+    ranges_text,
+    read_ranges,
+    within,
+)
 from procurl.tasks.pool import TaskPool
 
 
@@ -27,11 +34,8 @@ class Stage:
     until: Condition | None = None
 
     def __post_init__(self) -> None:
-        # JAX rebuilds settings from traced leaves, which pass as they are.
-        if isinstance(self.tasks, list | tuple | range):
-            object.__setattr__(self, "tasks", np.asarray(self.tasks))
-        if isinstance(self.until, str):
-            object.__setattr__(self, "until", as_condition("until", self.until))
+        convert_setting(self, "tasks", list | tuple | range, np.asarray)
+        convert_setting(self, "until", str, partial(as_condition, "until"))
 
     def check(self, argument: str) -> None:
         """Raise on tasks or a condition of the wrong kind.
@@ -82,3 +86,22 @@ def _listed(tasks: NDArray[Any], n: int, argument: str) -> NDArray[np.bool_]:
     chosen = np.zeros(n, dtype=bool)
     chosen[tasks] = True
     return chosen
+
+
+def read_stages(text: str) -> tuple[Stage, ...]:
+    """Stages from text for the command line: ranges, or `all`, separated by `/`.
+
+    >>> read_stages("width:0:1/all")
+    (Stage(tasks={'width': (0.0, 1.0)}, until=None), Stage(tasks=None, until=None))
+    """
+    return tuple(
+        Stage() if part == "all" else Stage(read_ranges("stages", part)) for part in text.split("/")
+    )
+
+
+def stages_text(stages: tuple[Stage, ...]) -> str | None:
+    """The text that `read_stages` reads, None if there is none: for ids and own conditions."""
+    for stage in stages:
+        if stage.until is not None or not isinstance(stage.tasks, Mapping | None):
+            return None
+    return "/".join("all" if stage.tasks is None else ranges_text(stage.tasks) for stage in stages)

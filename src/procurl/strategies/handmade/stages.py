@@ -1,6 +1,7 @@
 """Stages: an ordered list of subsets of the pool, each left when a condition holds."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace, select
 from procurl.internals.checks import require_integer, require_interval, require_number
+from procurl.internals.settings import CLOSED, convert_setting
 from procurl.strategies.conditions import (
     PHASE_FIELDS,
     Condition,
@@ -19,7 +21,7 @@ from procurl.strategies.conditions import (
     next_phase,
 )
 from procurl.strategies.handmade.splitting import order_of, split
-from procurl.strategies.handmade.stage import Stage
+from procurl.strategies.handmade.stage import Stage, read_stages
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 
@@ -52,8 +54,9 @@ class Stages(Strategy):
     wins among the recent training episodes on the tasks of the stage, since it was entered.
 
     Args:
-        stages: `Stage`s in order. None: the pool is split into `parts`. The whole pool comes after
-            the last stage, unless that one has no condition of its own.
+        stages: `Stage`s in order, or as text their ranges, `width:0:1/width:0:2/all`. None: the
+            pool is split into `parts`. The whole pool comes after the last stage, unless that one
+            has no condition of its own.
         by: the column to split by, a context or a feature; `-name` starts with the largest. None:
             the first context, or the order of the pool if it has no contexts.
         parts: how many stages the split makes, of about equally many tasks.
@@ -66,7 +69,7 @@ class Stages(Strategy):
     stages: tuple[Stage, ...] | None = None
     by: str | None = None
     parts: int = 4
-    until: Condition = field(default_factory=SuccessAbove)
+    until: Condition = field(default_factory=SuccessAbove, metadata=CLOSED)
     keep: float = 0.1
     window: float = 100.0
     refresh_every: int | None = None
@@ -74,11 +77,9 @@ class Stages(Strategy):
     tasks: StageTasks | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # JAX rebuilds settings from traced leaves, which pass as they are.
-        if isinstance(self.until, str):
-            object.__setattr__(self, "until", as_condition("until", self.until))
-        if isinstance(self.stages, list):
-            object.__setattr__(self, "stages", tuple(self.stages))
+        convert_setting(self, "stages", str, read_stages)
+        convert_setting(self, "stages", list, tuple)
+        convert_setting(self, "until", str, partial(as_condition, "until"))
 
     @property
     def needs(self) -> tuple[str, ...]:
