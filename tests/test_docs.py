@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pytest
 
 from procurl import make_strategy, strategy_names
-from procurl.internals.settings import flat_settings
 from procurl.strategies import registry
+from procurl.strategies.listing import listed_settings
 
 ROOT = Path(__file__).parents[1]
 STRATEGIES = ROOT / "docs" / "strategies"
@@ -195,7 +195,7 @@ def test_every_strategy_has_a_page_with_the_standard_headings(name):
 def test_every_setting_is_listed_with_its_default(name):
     """On a page for several strategies a default may be written `2.0` for `procurl-env-2`."""
     listed = {row[0].strip("`"): row[1] for row in rows_of(section_of(page_of(name), "Settings"))}
-    settings = flat_settings(make_strategy(name))
+    settings = listed_settings(make_strategy(name))
     assert sorted(listed) == sorted(settings)
     for setting, default in settings.items():
         cell = listed[setting]

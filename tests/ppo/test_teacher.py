@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl import Evidence, make_strategy
+from procurl import Evidence, TaskPool, make_strategy
 from procurl.internals.pytrees import register_settings
 from procurl.ppo.collect import draw_tasks
 from procurl.ppo.episodes import Episodes
@@ -309,7 +309,7 @@ def test_noise_comes_from_the_key():
 
 @pytest.mark.parametrize("name", strategy_names())
 def test_begins_with_the_strategys_own_distribution(name):
-    strategy = make_strategy(name)
+    strategy = make_strategy(name).bind(TaskPool.from_seeds(N))
     teaching = teacher_of(strategy).begin(strategy)
     expected = np.cumsum(strategy.probabilities(strategy.init(N)))
     np.testing.assert_allclose(teaching.cumulative, expected, atol=1e-6)

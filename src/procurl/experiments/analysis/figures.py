@@ -62,6 +62,10 @@ STRATEGY_LINES: Mapping[str, LineStyle] = {
     "iid": LineStyle(BLACK, SOLID),
     "easy": LineStyle(OLIVE, SOLID),
     "hard": LineStyle(OLIVE, DASHED),
+    "stages": LineStyle(GREEN, DASHED),
+    "anneal": LineStyle(GREEN, DOTTED),
+    "mix": LineStyle(VERMILLION, DOTTED),
+    "switch": LineStyle(BLACK, DASHED),
 }
 STYLE: dict[Any, Any] = {
     "font.size": 9,
