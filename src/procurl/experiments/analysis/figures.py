@@ -62,8 +62,8 @@ STRATEGY_LINES: Mapping[str, LineStyle] = {
     "iid": LineStyle(BLACK, SOLID),
     "easy": LineStyle(OLIVE, SOLID),
     "hard": LineStyle(OLIVE, DASHED),
-    "stages": LineStyle(GREEN, DASHED),
-    "anneal": LineStyle(GREEN, DOTTED),
+    "stages": LineStyle(ORANGE, DASHED),
+    "anneal": LineStyle(ORANGE, DOTTED),
     "mix": LineStyle(VERMILLION, DOTTED),
     "switch": LineStyle(BLACK, DASHED),
 }
