@@ -3,8 +3,8 @@
     python benchmarks/pool_scale.py [--largest 10000000]
 
 One row per strategy and pool size: `observe` and the first `next` after it (which computes the
-distribution), in milliseconds on one core, the peak memory of both beyond the pool in bytes per
-task, and each time as a multiple of `numpy.sort` on the same number of values in the same run.
+distribution), in milliseconds of processor time, the peak memory of both beyond the pool in bytes
+per task, and each time as a multiple of `numpy.sort` on the same number of values in the same run.
 """
 
 import argparse
@@ -63,18 +63,18 @@ def evidence(n: int, step: int) -> Evidence:
 
 def measure(make: Callable[[], Strategy], pool: TaskPool, repeats: int) -> Row:
     """The median of `repeats` refreshes; memory is measured in one more, since tracing is slow."""
-    start = time.perf_counter()
+    start = time.process_time()
     curriculum = Curriculum(make(), pool)
-    bind = time.perf_counter() - start
+    bind = time.process_time() - start
     observe, draw = [], []
     for i in range(repeats):
         given = evidence(len(pool), 1024 * (i + 1))
-        start = time.perf_counter()
+        start = time.process_time()
         curriculum.observe(given)
-        middle = time.perf_counter()
+        middle = time.process_time()
         curriculum.next(64)
         observe.append(middle - start)
-        draw.append(time.perf_counter() - middle)
+        draw.append(time.process_time() - middle)
     del curriculum
     given = evidence(len(pool), 1024)
     tracemalloc.start()
@@ -88,9 +88,9 @@ def measure(make: Callable[[], Strategy], pool: TaskPool, repeats: int) -> Row:
 
 def sort_time(n: int) -> float:
     numbers = np.random.default_rng(0).random(n)
-    start = time.perf_counter()
+    start = time.process_time()
     np.sort(numbers)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def main() -> None:

@@ -159,7 +159,7 @@ def spread_over_pool(mixture: Mixture, contexts: Array) -> Array:
     def add_component(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         k, total = carry
         apart = contexts - mixture.means[k, :d]
-        distance = xp.sum((apart @ precisions[k]) * apart, axis=1)
+        distance = xp.vecdot(apart @ precisions[k], apart)
         density = xp.exp(-0.5 * (distance - xp.min(distance)))
         return k + 1, total + density * (chances[k] / xp.sum(density))
 
