@@ -2,7 +2,8 @@
 
 import pytest
 
-from procurl import strategy_names
+from procurl import Curriculum, strategy_names
+from procurl.envs import make_pool
 from procurl.experiments.presets import PRESETS, paper_strategy, preset, preset_of
 from procurl.records.experiment import Experiment
 
@@ -23,6 +24,25 @@ def test_settings_of_the_papers_table():
     assert paper_strategy("pointmass-s", "spdl").max_kl == 0.5
     assert paper_strategy("basickarel", "space").kappa == 64
     assert paper_strategy("ballcatching", "plr").rho == 0.7
+
+
+def test_hand_made_strategies_start_where_tasks_are_easy():
+    for env, column in (("pointmass-s", "gate_width"), ("basickarel", "solution_length")):
+        pool = make_pool(env)
+        values = pool.contexts[:, 1] if env == "pointmass-s" else -pool.features[column]
+        for name in ("stages", "anneal"):
+            curriculum = Curriculum(paper_strategy(env, name), pool)
+            assert curriculum.probabilities() @ values > values.mean()
+
+
+def test_parts_have_the_papers_settings_too():
+    expected = paper_strategy("basickarel", "procurl-val")
+    assert expected.beta == 10.0
+    for settings in ({}, {"strategies": "procurl-val+plr"}):
+        mixed = paper_strategy("basickarel", "mix", **settings)
+        assert mixed.strategies[0] == expected
+    changed = paper_strategy("basickarel", "switch", first="procurl-val[beta=3]")
+    assert (changed.first.beta, changed.second) == (3.0, expected)
 
 
 def test_given_settings_come_first():

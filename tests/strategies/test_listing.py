@@ -66,7 +66,7 @@ def test_settings_without_a_text_still_tell_labels_apart():
 
 
 def test_parts_may_be_names_objects_or_both():
-    expected = Mix((ProCuRL(beta=5.0), PLR()), (0.8, 0.2))
+    expected = Mix((ProCuRL(beta=5.0), PLR()))
     assert make_strategy("mix", strategies=["procurl-val[beta=5]", PLR()]) == expected
     assert make_strategy("switch", first=PLR(), second="iid").first == PLR()
 

@@ -38,6 +38,7 @@ class Preset(NamedTuple):
 _FIRST_OUTCOMES: Settings = {"decay": 0.9, "decay_steps": 1024.0, "bandwidth": 0.1}
 _ZERO_ONE: Settings = {"v_min": 0.0, "v_max": 1.0}
 _POOL_RANGE: Settings = {"v_min": None, "v_max": None}
+_WIDE_GATES = ("-gate_width", "gate_position:0+gate_width:8")
 
 
 def _settings(
@@ -48,6 +49,7 @@ def _settings(
     spdl: Settings,
     plr: Settings,
     rollouts: Settings | None = None,
+    easiest: tuple[str, str] | None = None,
 ) -> dict[str, Settings]:
     """The settings of all strategies from the entries of the paper's table.
 
@@ -57,12 +59,17 @@ def _settings(
         refresh_every: training steps between the teacher's rollouts.
         space, spdl, plr: settings of these strategies.
         rollouts: settings of the rollout estimates; None for `bounds`.
+        easiest: where the hand-made strategies start, which the paper does not have: the column
+            that `stages` follows, and the first box of `anneal`. None for their defaults.
     """
     by_critic = {"beta": beta} | bounds
     by_rollouts = {"beta": beta, "refresh_every": refresh_every} | (
         bounds if rollouts is None else rollouts
     )
-    return {
+    hand_made: dict[str, Settings] = {}
+    if easiest is not None:
+        hand_made = {"stages": {"by": easiest[0]}, "anneal": {"start": easiest[1]}}
+    return hand_made | {
         "procurl-val": by_critic,
         "procurl-env": by_rollouts,
         "procurl-env-2": by_rollouts,
@@ -91,6 +98,7 @@ PRESETS: dict[str, Preset] = {
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 0.5, "max_kl": 0.5},
             plr={"rho": 0.5, "beta": 0.1},
+            easiest=_WIDE_GATES,
         ),
     ),
     "pointmass-d": Preset(
@@ -104,6 +112,7 @@ PRESETS: dict[str, Preset] = {
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 3.5},
             plr={"rho": 0.9, "beta": 0.3},
+            easiest=_WIDE_GATES,
         ),
     ),
     "basickarel": Preset(
@@ -117,6 +126,7 @@ PRESETS: dict[str, Preset] = {
             space={"eta": 0.5, "kappa": 64},
             spdl={"threshold": 0.5},
             plr={"rho": 0.9, "beta": 0.1},
+            easiest=("solution_length", "solution_length:1"),
         ),
         whole_at=(250_000, 500_000, 1_000_000, 2_000_000),
     ),

@@ -19,7 +19,7 @@ def listed_settings(strategy: Strategy) -> dict[str, Any]:
     """Every setting by name; strategies, conditions and ranges inside it as text.
 
     >>> listed_settings(make_strategy("mix"))
-    {'strategies': 'procurl-val+iid', 'weights': '0.8+0.2'}
+    {'strategies': 'procurl-val+iid', 'weights': None}
     """
     return {name: _written(value) for name, value in flat_settings(strategy).items()}
 

@@ -33,6 +33,13 @@ def test_probabilities_are_the_weighted_sum():
     assert curriculum.probabilities().tolist() == [13 / 16, 1 / 16, 1 / 16, 1 / 16]
 
 
+def test_without_weights_every_part_has_the_same_share():
+    """Two of three parts play task 0 alone: 2/3 + 1/3 · 1/4 = 3/4."""
+    alone, uniform = make_strategy("space"), make_strategy("iid")
+    p = Curriculum(Mix((alone, uniform, alone)), POOL).probabilities()
+    assert p == pytest.approx([9 / 12, 1 / 12, 1 / 12, 1 / 12])
+
+
 def test_every_part_learns_from_the_evidence():
     """PLR after one episode on task 1: |seen|/n · 1 = 1/4 for it, 1/4 for each unseen one.
 

@@ -26,13 +26,13 @@ class Mix(Combination):
 
     Args:
         strategies: what to mix. By default ProCuRL-val, and uniform draws against its errors.
-        weights: w_i, the share of each; scaled to sum to 1. As text `0.8+0.2`.
+        weights: w_i, the share of each; scaled to sum to 1. As text `0.8+0.2`. None: equal shares.
     """
 
     strategies: tuple[Strategy, ...] = field(
         default_factory=lambda: (ProCuRL(), IID()), metadata=CLOSED
     )
-    weights: tuple[float, ...] = (0.8, 0.2)
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         convert_setting(self, "strategies", list, tuple)
@@ -54,8 +54,9 @@ class Mix(Combination):
         return MixState(tuple(part.update(kept, evidence) for part, kept in pairs))
 
     def probabilities(self, state: MixState) -> Array:
-        total = sum(self.weights)
-        rows = zip(self.strategies, self.weights, state.parts, strict=True)
+        weights = self.weights or (1.0,) * len(self.strategies)
+        total = sum(weights)
+        rows = zip(self.strategies, weights, state.parts, strict=True)
         return sum(weight / total * part.probabilities(kept) for part, weight, kept in rows)
 
     def estimated_success(self, state: MixState) -> Array | None:
@@ -71,15 +72,19 @@ class Mix(Combination):
         if not isinstance(self.strategies, tuple) or not self.strategies:
             raise TypeError(f"strategies must be a tuple of strategies, got {self.strategies!r}")
         super().check()
-        if not isinstance(self.weights, tuple) or len(self.weights) != len(self.strategies):
+        if self.weights is not None:
+            self._check_weights(self.weights)
+
+    def _check_weights(self, weights: tuple[float, ...]) -> None:
+        if not isinstance(weights, tuple) or len(weights) != len(self.strategies):
             raise ValueError(
                 f"weights must hold one number for each of the {len(self.strategies)} strategies, "
-                f"got {self.weights!r}"
+                f"got {weights!r}"
             )
-        for weight in self.weights:
+        for weight in weights:
             require_number("every weight", weight, at_least=0.0)
-        if not sum(self.weights) > 0:
-            raise ValueError(f"at least one weight must be above 0, got {self.weights!r}")
+        if not sum(weights) > 0:
+            raise ValueError(f"at least one weight must be above 0, got {weights!r}")
 
 
 def _read_weights(text: str) -> tuple[float, ...]:
