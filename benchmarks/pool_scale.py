@@ -38,6 +38,10 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "alp-gmm, between fits": lambda: make_strategy("alp-gmm", fit_every=10**9),
     "spdl": lambda: make_strategy("spdl"),
     "procurl-out, 8 neighbors": lambda: make_strategy("procurl-out"),
+    "stages": lambda: make_strategy("stages"),
+    "anneal": lambda: make_strategy("anneal"),
+    "mix": lambda: make_strategy("mix"),
+    "switch": lambda: make_strategy("switch"),
 }
 
 

@@ -16,6 +16,7 @@ from tests.ppo.toy import SMALL, make_runs, same
 VAL = make_strategy("procurl-val")
 ENV = make_strategy("procurl-env", c_rollouts=4, refresh_every=SMALL.n_steps)
 PLR = make_strategy("plr")
+MIX = make_strategy("mix", strategies="procurl-val+plr+stages[until=steps:100]")
 
 
 def advanced(runs, updates):
@@ -41,7 +42,7 @@ def resumed(checkpoint, strategy=VAL):
     return runs
 
 
-@pytest.mark.parametrize("strategy", [VAL, ENV, PLR], ids=["val", "env", "plr"])
+@pytest.mark.parametrize("strategy", [VAL, ENV, PLR, MIX], ids=["val", "env", "plr", "mix"])
 def test_resuming_equals_never_having_stopped(strategy):
     """Bit for bit, in the middle of episodes, and without compiling anything again."""
     whole = advanced(make_runs(strategy), 7)

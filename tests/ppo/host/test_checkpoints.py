@@ -35,7 +35,9 @@ def everything(run):
     return run.state, evaluations, run.lanes, run.picks.peek(), run.updates
 
 
-@pytest.mark.parametrize("strategy", ["procurl-val", "procurl-env", "plr", "alp-gmm"])
+@pytest.mark.parametrize(
+    "strategy", ["procurl-val", "procurl-env", "plr", "alp-gmm", "stages", "mix"]
+)
 @pytest.mark.parametrize("cut", [1, 3])
 def test_a_resumed_run_equals_one_that_was_not_interrupted(strategy, cut):
     whole = after(5, slippery_run(strategy))

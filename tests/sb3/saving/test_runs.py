@@ -33,6 +33,10 @@ STRATEGIES = {
     "space": {},
     "learning-progress": {},
     "alp-gmm": {"fit_every": 8, "buffer": 16, "memory": 32},
+    "stages": {"until": "steps:150/above:0.5"},
+    "anneal": {"episodes": 4},
+    "mix": {"strategies": "procurl-val+plr+stages[until=no-progress:200]"},
+    "switch": {"second": "procurl-out", "when": "steps:200"},
 }
 
 
