@@ -75,6 +75,7 @@ def test_tasks_that_are_not_played_stay_as_they_are():
     before = after(strategy, played([0, 1], [1, 0]), played([1, 0], [0, 1]))
     state = strategy.update(before, played([0, 0], [0, 0]))
     state = strategy.update(state, played([0, np.nan], [0, 1]))
+    state = strategy.update(state, played([np.inf, 1], [1, np.inf]))
     for new, old in zip(state.averages, before.averages, strict=True):
         assert new == pytest.approx(old)
     assert state.visits.tolist() == [2, 2]

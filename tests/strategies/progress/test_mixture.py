@@ -36,6 +36,27 @@ def test_one_component_is_the_mean_and_the_covariance():
     assert mixture.covariances[0] == pytest.approx(expected)
 
 
+def test_a_fit_agrees_with_itself():
+    """Weights, means and covariances are those of the points that belong to each component."""
+    rng = np.random.default_rng(2)
+    groups = [rng.normal(center, 0.11, (150, 2)) for center in ([0.3, 0.3], [0.7, 0.5])]
+    points = np.concatenate(groups)
+    weights, means, covariances = fit_mixture(points, valid(points), range(2, 3))
+    joint = np.array(
+        [
+            weight * multivariate_normal(mean, covariance).pdf(points)
+            for weight, mean, covariance in zip(weights, means, covariances, strict=True)
+        ]
+    )
+    belonging = joint / joint.sum(axis=0)
+    mass = belonging.sum(axis=1)
+    assert weights == pytest.approx(mass / 300, abs=2e-3)
+    assert means == pytest.approx(belonging @ points / mass[:, None], abs=2e-3)
+    for k in range(2):
+        expected = np.cov(points.T, aweights=belonging[k], bias=True) + REGULARIZATION * np.eye(2)
+        assert covariances[k] == pytest.approx(expected, abs=2e-3)
+
+
 CENTERS = np.array([[0.1, 0.1], [0.5, 0.9], [0.9, 0.2]])
 
 

@@ -34,6 +34,11 @@ def test_progress_is_the_change_since_the_visit_nearest_in_context():
     assert kept(visits) == [(0, 0.2, 0.0), (1, 0.5, 0.3), (2, 0.8, 0.0), (2, 1.0, 0.2)]
 
 
+def test_tasks_that_were_never_visited_are_not_near():
+    """Task 0 would be nearest to task 1; task 2 is the only one visited, at |0.5 − 0.8|."""
+    assert (1, 0.5, 0.3) in kept(visit(visit(no_visits(8), {2: 0.8}), {1: 0.5}))
+
+
 def test_the_newest_of_several_visits_to_the_same_place_counts():
     visits = visit(visit(no_visits(8), {0: 0.2}), {0: 0.6})
     assert (0, 0.7, 0.1) in kept(visit(visits, {0: 0.7}))
@@ -77,4 +82,5 @@ def test_all_tasks_are_chosen_equally_often_if_there_is_no_room():
 def test_what_is_forgotten_first_is_spread_over_the_pool():
     ids, _ = choose_tasks(np.ones(100, dtype=bool), np.float64(0.0), 100)
     for part in (ids[:20], ids[40:60], ids[80:]):
-        assert np.diff(np.sort(part)).max() <= 10
+        gaps = np.diff([-1, *np.sort(part), 100])
+        assert gaps.max() <= 10
