@@ -6,7 +6,7 @@ import pytest
 
 from procurl import Evidence, make_strategy, register_strategy, strategy_names
 from procurl.cli import main
-from procurl.cli.strategies import CRITIC, FIELDS, NOTHING, OUTCOMES, ROLLOUTS
+from procurl.cli.strategies import CRITIC, FIELDS, NOTHING, OUTCOMES, PARTS, ROLLOUTS
 from procurl.strategies import registry
 from procurl.strategies.registry import when_to_use
 from tests.strategies.own_rule import AtMultiples
@@ -51,11 +51,12 @@ def test_variants_of_procurl_say_how_they_differ(capsys):
 
 def test_strategies_are_grouped_by_what_they_need(capsys):
     groups = printed_groups(capsys)
-    assert list(groups) == [CRITIC, OUTCOMES, ROLLOUTS, NOTHING]
+    assert list(groups) == [CRITIC, OUTCOMES, ROLLOUTS, NOTHING, PARTS]
     assert {"procurl-val", "procurl-argmax", "space", "spdl", "plr"} <= set(groups[CRITIC])
     assert "procurl-out" in groups[OUTCOMES]
     assert {"procurl-env", "procurl-env-2", "easy", "hard"} <= set(groups[ROLLOUTS])
-    assert "iid" in groups[NOTHING]
+    assert groups[NOTHING] == ["iid"]
+    assert groups[PARTS] == ["mix", "switch"]
 
 
 @pytest.mark.parametrize("name", strategy_names())

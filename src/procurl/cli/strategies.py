@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from procurl.strategies import Strategy, make_strategy, strategy_names
+from procurl.strategies.combined import Combination
 from procurl.strategies.listing import listed_settings
 from procurl.strategies.registry import when_to_use
 from procurl.success import Success
@@ -13,7 +14,8 @@ CRITIC = "Need a critic, no extra environment steps"
 OUTCOMES = "Need the outcomes of training episodes, no extra environment steps"
 ROLLOUTS = "Need rollouts of their own, which take extra environment steps"
 NOTHING = "Need nothing"
-HEADINGS = (CRITIC, OUTCOMES, ROLLOUTS, NOTHING)
+PARTS = "Need what the strategies in them need"
+HEADINGS = (CRITIC, OUTCOMES, ROLLOUTS, NOTHING, PARTS)
 # Fields of `Evidence` by heading. A strategy is listed under the first that has a field it needs:
 # rollouts come first, since they cost the most.
 FIELDS = {
@@ -50,6 +52,8 @@ def _run(_: argparse.Namespace) -> int:
 
 def _heading(strategy: Strategy) -> str:
     """The heading under which a strategy is listed."""
+    if isinstance(strategy, Combination):
+        return PARTS
     needs = set(strategy.needs)
     return next((heading for heading, fields in FIELDS.items() if needs & fields), NOTHING)
 
