@@ -163,3 +163,26 @@ def test_little_evidence_is_no_reason_to_warn(caplog):
             curriculum.observe(Evidence(step, wins=one[step], losses=0 * one[step]))
             curriculum.next()
     assert messages(caplog) == []
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        make_strategy("stages", until="steps:100"),
+        make_strategy("anneal", steps=100),
+        make_strategy("switch", first="procurl-val", second="iid", when="steps:100"),
+        make_strategy("mix", strategies="iid+anneal[steps=100]"),
+    ],
+    ids=["stages", "anneal", "switch", "mix"],
+)
+def test_a_curriculum_that_ends_evenly_by_design_says_nothing(strategy, caplog):
+    with caplog.at_level(logging.WARNING):
+        curriculum = watched(strategy, np.full(N, 0.5), 2 * REFRESHES, np.ones(N), np.ones(N))
+    assert curriculum.probabilities() == pytest.approx(1 / N)
+    assert messages(caplog) == []
+
+
+def test_a_mix_warns_if_one_of_its_parts_should_have_an_effect(caplog):
+    with caplog.at_level(logging.WARNING):
+        watched(make_strategy("mix"), np.full(N, 0.5), wins=np.ones(N), losses=np.ones(N))
+    assert "mix" in messages(caplog)[0]

@@ -97,7 +97,7 @@ class Curriculum:
                 probabilities = self.probabilities()
                 cumulative = np.cumsum(probabilities)
                 cumulative /= cumulative[-1]
-                if self._observed and self.strategy.uses:
+                if self._observed and self.strategy.uses and not self.strategy.ends_evenly:
                     self._monitor.add_refresh(probabilities, self.success(), self.step)
                 self._cumulative = cumulative
             return np.searchsorted(self._cumulative, self._rng.random(k), side="right")

@@ -20,6 +20,8 @@ class IIDState(NamedTuple):
 class IID(Strategy):
     """Play tasks uniformly at random: P(s) = 1/n. It needs no evidence and never changes."""
 
+    ends_evenly = True
+
     @property
     def needs(self) -> tuple[str, ...]:
         return ()

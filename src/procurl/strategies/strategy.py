@@ -20,6 +20,7 @@ class Strategy(ABC):
     """
 
     refresh_every: int | None = None  # training steps between refreshes; None: every policy update
+    ends_evenly: bool = False  # whether drawing all tasks evenly is its aim, and no reason to warn
 
     @property
     @abstractmethod

@@ -96,7 +96,7 @@ def test_features_bound_the_box_too():
 
 def test_the_largest_numbers_do_not_overflow():
     pool = TaskPool([[-1.7e308], [0.0], [1.7e308]])
-    assert entry_sizes(pool, None, 0.0).tolist() == [1.0, 0.0, 1.0]
+    assert entry_sizes(pool, {"context_0": 1.7e308}, 0.0).tolist() == [1.0, 0.5, 0.0]
 
 
 def test_the_start_may_be_text():

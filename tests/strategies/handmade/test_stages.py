@@ -101,10 +101,10 @@ def test_the_last_stage_stays_unless_it_has_a_condition():
 
 
 def test_a_state_of_a_condition_starts_anew_with_each_stage():
-    """Success rises to 1 in the first stage; the second one has 100 steps of its own to rise."""
+    """Success rises at step 50, so the first stage ends at 150 and the second 100 steps later."""
     curriculum = Curriculum(Stages(parts=2, until=NoProgress(100.0), keep=0.0), POOL)
     found = []
-    for step in (50, 150, 200, 240, 300):
+    for step in (50, 150, 200, 240, 260):
         curriculum.observe(outcomes(step, wins=[1, 0, 0, 0]))
         found.append(curriculum.probabilities().tolist())
     first, second, whole = [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5], [0.25] * 4

@@ -43,6 +43,10 @@ class Mix(Combination):
     def parts(self) -> tuple[Strategy, ...]:
         return self.strategies
 
+    @property
+    def ends_evenly(self) -> bool:  # type: ignore[override]  # the parts decide
+        return all(part.ends_evenly for part in self.strategies)
+
     def part_states(self, state: MixState) -> tuple[Any, ...]:
         return state.parts
 

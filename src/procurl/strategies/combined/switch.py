@@ -64,6 +64,10 @@ class Switch(Combination):
     def parts(self) -> tuple[Strategy, ...]:
         return (self.first, self.second)
 
+    @property
+    def ends_evenly(self) -> bool:  # type: ignore[override]  # the last part decides
+        return self.second.ends_evenly
+
     def part_states(self, state: SwitchState) -> tuple[Any, ...]:
         return (state.first, state.second)
 

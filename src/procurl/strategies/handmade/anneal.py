@@ -66,6 +66,8 @@ class Anneal(Strategy):
     # Not a setting: `bind` finds it in the pool. [n] the size at which each task enters the box.
     enters: Array | None = field(default=None, repr=False, compare=False)
 
+    ends_evenly = True
+
     def __post_init__(self) -> None:
         convert_setting(self, "start", str, partial(read_ranges, "start"))
 

@@ -76,6 +76,8 @@ class Stages(Strategy):
     # Not a setting: `bind` finds it in the pool. None before that.
     tasks: StageTasks | None = field(default=None, repr=False, compare=False)
 
+    ends_evenly = True
+
     def __post_init__(self) -> None:
         convert_setting(self, "stages", str, read_stages)
         convert_setting(self, "stages", list, tuple)
