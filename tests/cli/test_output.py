@@ -61,15 +61,6 @@ def test_training_does_not_depend_on_who_reads(tmp_path, shell):
         assert len(store.finished_runs()) == 2
 
 
-def test_ascii_gets_plain_signs(tmp_path):
-    three = (*COMPARE, "--seeds", "3")  # runs have an interval
-    done = procurl(*three, "--out", tmp_path, PYTHONIOENCODING="ascii", LC_ALL="C")
-    assert done.returncode == 0, done.stderr
-    assert "+/-" in done.stdout
-    assert done.stdout.isascii()
-    assert "±" in (tmp_path / "table.txt").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("command", ["envs", "strategies"])
 def test_lists_are_printed_in_ascii(command):
     done = procurl(command, PYTHONIOENCODING="ascii")

@@ -12,15 +12,22 @@ pytest.importorskip("stable_baselines3")
 from procurl.cli import main
 from procurl.records.store import read_store
 from tests.experiments import corridor
+from tests.experiments.quick_commands import empty_figures, training_here
 
 CODE = Path(corridor.__file__).read_text()
 SHORT = ["--steps", "256", "--eval-every", "128", "--workers", "1"]
 SMALL = ["--set", "n_steps=64", "batch_size=64", "n_epochs=1", "policy_layers=8x4"]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _empty_figures():
+    with empty_figures():
+        yield
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Files of a user, and `out` with one seed of two strategies."""
+    """Files of a user, and `out` with one seed of two strategies, trained in another process."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "walk.py").write_text(CODE)
     (folder / "tasks.csv").write_text("length\n1\n3\n6\n")
@@ -57,7 +64,8 @@ def test_more_seeds_extend_the_directory_even_if_the_file_has_moved(folder, caps
     before = rows(folder / "out", capsys)
     (folder / "moved").mkdir()
     (folder / "moved" / "walk.py").write_text(CODE)
-    assert main(command(folder, "--seeds", "2", env="moved/walk.py:Corridor")) == 0
+    with training_here():
+        assert main(command(folder, "--seeds", "2", env="moved/walk.py:Corridor")) == 0
     shown = capsys.readouterr()
     line = "walk.py:Corridor: our PPO (host engine), 256 steps on 3 tasks, evaluated on all every"
     assert f"{line} 128 steps\n" in shown.err
@@ -90,7 +98,8 @@ def test_an_algorithm_of_stable_baselines3_keeps_its_models(folder, capsys):
         "--out",
         f"{folder / 'dqn'}",
     ]
-    assert main(words) == 0
+    with training_here():
+        assert main(words) == 0
     shown = capsys.readouterr()
     assert "DQN of Stable-Baselines3 (MlpPolicy), 256 steps on 3 tasks" in shown.err
     assert "for DQN.load" in shown.out

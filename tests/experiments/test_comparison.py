@@ -13,23 +13,27 @@ import pytest
 from procurl import load_policy
 from procurl.cli import main
 from procurl.envs.point_mass import picture
-from procurl.experiments.analysis import figures
 from procurl.records.store import read_store
+from tests.experiments.quick_commands import empty_figures, training_here
 
 STEPS = "2048"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _small_figures():
-    """Pictures of a few pixels, which are drawn in a fraction of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "DPI", 30)
+def _empty_figures():
+    with empty_figures():
+        yield
+
+
+@pytest.fixture
+def _training_here():
+    with training_here():
         yield
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    """A finished comparison of two strategies, two seeds each."""
+    """A finished comparison of two strategies, two seeds each, trained in other processes."""
     out = tmp_path_factory.mktemp("compared")
     arguments = ["--strategies", "procurl-val", "iid", "--seeds", "2", "--steps", STEPS]
     assert main(["compare", "pointmass-s", *arguments, "--out", str(out)]) == 0
@@ -77,6 +81,7 @@ def test_picks_and_snapshots_of_every_run_are_recorded(compared):
     assert results.facts["command"].startswith("procurl compare pointmass-s --strategies")
 
 
+@pytest.mark.usefixtures("_training_here")
 def test_the_same_command_again_changes_nothing_and_more_seeds_extend(compared, capsys):
     before = exported(compared, capsys)
     arguments = ["--strategies", "iid", "--seeds", "3", "--steps", STEPS, "--out", str(compared)]
@@ -86,6 +91,17 @@ def test_the_same_command_again_changes_nothing_and_more_seeds_extend(compared, 
     assert len(after) == len(before) + 1
 
 
+@pytest.mark.usefixtures("_training_here")
+def test_ascii_gets_plain_signs(compared, monkeypatch):
+    arguments = ["--strategies", "iid", "--seeds", "3", "--steps", STEPS, "--out", str(compared)]
+    with io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True) as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert main(["compare", "pointmass-s", *arguments]) == 0
+        assert b"+/-" in stdout.buffer.getvalue()
+    assert "±" in (compared / "table.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("_training_here")
 def test_a_lost_store_is_filled_from_the_checkpoints(compared, capsys, tmp_path):
     """Without training: the numbers are those of before, to the second."""
     before = exported(compared, capsys)
@@ -119,6 +135,7 @@ def test_a_ray_cluster_gives_what_this_machine_gives(compared, capsys, tmp_path)
     assert len(there) == 2
 
 
+@pytest.mark.usefixtures("_training_here")
 def test_a_report_that_fails_does_not_cost_the_runs_their_success(
     compared, capsys, caplog, monkeypatch
 ):
@@ -147,6 +164,7 @@ def test_another_experiment_in_the_same_place_is_refused(compared, capsys):
     assert "holds another experiment: student is" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("_training_here")
 def test_train_keeps_models_that_can_act(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(picture, "SIZE", 100)
     monkeypatch.setattr(picture, "OVERSAMPLING", 1)
@@ -217,6 +235,7 @@ def test_threads_that_cannot_be_used_leave_no_directory(tmp_path, capsys, monkey
     assert not out.exists()
 
 
+@pytest.mark.usefixtures("_training_here")
 def test_evaluations_follow_the_requested_interval_and_length(tmp_path, capsys):
     command = ["compare", "pointmass-s", "--strategies", "iid", "--seeds", "1", "--steps", "4096"]
     command += ["--workers", "1", "--out", str(tmp_path)]

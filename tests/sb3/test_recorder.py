@@ -22,6 +22,7 @@ from procurl.records.store import read_store
 from procurl.sb3 import CurriculumCallback, evaluate_pool
 from procurl.sb3.recorder import PoolRecorder
 from procurl.sb3.seeds import seed_of
+from tests.experiments.quick_commands import empty_figures, training_here
 from tests.sb3.recording import Dies
 from tests.sb3.walk import LENGTHS, Walk, walk_env
 
@@ -298,9 +299,10 @@ def test_misuse_is_refused(tmp_path):
 def test_the_command_line_trains_with_stable_baselines3(tmp_path, capsys):
     out = str(tmp_path / "out")
     command = ["compare", "pointmass-s", "--strategies", "procurl-val", "--seeds", "1"]
-    main([*command, "--steps", "2048", "--engine", "sb3", "--out", out])
+    with training_here(), empty_figures():
+        main([*command, "--steps", "1024", "--engine", "sb3", "--out", out])
     capsys.readouterr()
     main(["export", out])
     *_, last = capsys.readouterr().out.splitlines()
-    assert last.startswith("pointmass-s,procurl-val,,sb3,0,2048,")
+    assert last.startswith("pointmass-s,procurl-val,,sb3,0,1024,")
     assert json.loads(last.split(",")[6]) >= 0.0

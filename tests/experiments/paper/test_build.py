@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from procurl.cli import main
-from procurl.experiments.analysis import figures
 from procurl.experiments.compact_records.files import read_records, write_records
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import compact
@@ -19,6 +18,7 @@ from procurl.experiments.paper.run_pages import cost_table, curves_page
 from procurl.experiments.paper.sweeps import HARD, KAREL, POINT_MASS
 from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
 from procurl.records.results import RunId
+from tests.experiments.quick_commands import empty_figures
 from tests.experiments.synthetic import synthetic_results
 
 
@@ -33,19 +33,8 @@ def recorded(folder, sweep, contenders, seeds=3, picks=300):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _small_figures():
-    """Pictures of a few pixels and empty SVG files, which takes a fraction of the time."""
-    write = figures._write_figure
-
-    def write_small(figure, path, kind, **options):
-        if kind == "png":
-            write(figure, path, kind, **options)
-        else:
-            path.with_suffix(f".{kind}").touch()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "DPI", 30)
-        patch.setattr(figures, "_write_figure", write_small)
+def _empty_figures():
+    with empty_figures():
         yield
 
 
