@@ -117,6 +117,11 @@ class Curriculum:
         drawn: Ids = draw_without_replacement(weights, noise, plan.tasks_of(n))
         return drawn
 
+    def learning_mask(self) -> NDArray[np.bool_] | None:
+        """[n] the tasks whose episodes the agent should learn from; None: all of them."""
+        mask = self.strategy.learning_mask(self._state)
+        return None if mask is None else np.asarray(mask, dtype=bool)
+
     def _rollout_weights(self) -> NDArray[np.float64] | None:
         """[n] the strategy's weights for rollouts, None for equal ones."""
         given = self.strategy.rollout_weights(self._state)

@@ -11,14 +11,16 @@ from procurl.evidence import (
     add_counts,
     add_episodes,
     add_scores,
+    build_evidence,
     no_episodes,
     no_returns,
+    note_best,
     without_counts,
 )
 
 
 def lists_of(totals):
-    return EpisodeTotals(*(np.asarray(field).tolist() for field in totals[:-1]), totals.returns)
+    return EpisodeTotals(*(np.asarray(field).tolist() for field in totals[:6]), totals.returns)
 
 
 def steps_of(xp, scores, ended):
@@ -100,7 +102,7 @@ def test_numpy_and_jax_agree_on_random_rollouts():
             here, there = (totals, there) if xp is np else (here, totals)
     assert here.score.dtype == np.float64
     assert np.count_nonzero(here.played) == 5
-    for ours, theirs in zip(here[:-1], there[:-1], strict=True):
+    for ours, theirs in zip(here[:6], there[:6], strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
@@ -111,3 +113,23 @@ def test_success_that_is_not_reported_is_named():
         add_episodes(no_episodes(2, 1), rule, tasks, returns, np.array([1.0, np.nan]))
     known = add_episodes(no_episodes(2, 1), rule, tasks, returns, np.array([1.0, 0.0]))
     assert known.wins.tolist() == [1.0, 0.0]
+
+
+@both
+def test_the_best_return_of_each_task_is_kept(xp):
+    """Task 1: −3, then −1, which is better; NaN and an episode that has not ended do not count."""
+    totals = no_episodes(3, 1, xp, uses=("best_return",))
+    tasks = xp.asarray([1, 0, 1])
+    totals = note_best(totals, tasks, xp.asarray([-3.0, 2.0, np.nan]))
+    assert np.asarray(totals.best).tolist() == [2.0, -3.0, -np.inf]
+    ended = xp.asarray([True, True, False])
+    totals = note_best(without_counts(totals), tasks, xp.asarray([-1.0, 0.0, 9.0]), ended)
+    assert np.asarray(totals.best).tolist() == [2.0, -1.0, -np.inf]
+    evidence = build_evidence(("best_return",), 1, episodes=totals)
+    assert np.asarray(evidence.best_return).tolist() == [2.0, -1.0, 0.0]
+
+
+def test_best_returns_are_kept_only_if_they_are_used():
+    totals = note_best(no_episodes(2, 1), np.array([0]), np.array([1.0]))
+    assert totals.best is None
+    assert build_evidence(("best_return",), 1, episodes=totals).best_return is None

@@ -17,6 +17,8 @@ VAL = make_strategy("procurl-val")
 ENV = make_strategy("procurl-env", c_rollouts=4, refresh_every=SMALL.n_steps)
 PLR = make_strategy("plr")
 MIX = make_strategy("mix", strategies="procurl-val+plr+stages[until=steps:100]")
+ROBUST = make_strategy("plr", score="maxmc", robust=True)
+PART = make_strategy("sfl", c_rollouts=2, refresh_every=SMALL.n_steps, rollout_tasks=3)
 
 
 def advanced(runs, updates):
@@ -42,7 +44,10 @@ def resumed(checkpoint, strategy=VAL):
     return runs
 
 
-@pytest.mark.parametrize("strategy", [VAL, ENV, PLR, MIX], ids=["val", "env", "plr", "mix"])
+ALL = {"val": VAL, "env": ENV, "plr": PLR, "mix": MIX, "robust": ROBUST, "part": PART}
+
+
+@pytest.mark.parametrize("strategy", ALL.values(), ids=ALL)
 def test_resuming_equals_never_having_stopped(strategy):
     """Bit for bit, in the middle of episodes, and without compiling anything again."""
     whole = advanced(make_runs(strategy), 7)

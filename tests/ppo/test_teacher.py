@@ -54,6 +54,7 @@ def recorded(seed=0, binary=True):
                 jnp.asarray(returns, dtype=jnp.float32),
                 jnp.asarray(played, dtype=jnp.int32),
                 jnp.asarray(advantages, dtype=jnp.float32),
+                jnp.asarray(0.5 - advantages, dtype=jnp.float32),  # values, of no other meaning
             )
         )
     return rollouts
@@ -66,6 +67,7 @@ class Recount:
         self.score_of, self.outcome = score, outcome
         self.wins, self.losses, self.played = [0.0] * N, [0.0] * N, [0] * N
         self.score = [0.0] * N
+        self.best = [-np.inf] * N
         self.open = [[] for _ in range(B)]  # scores of the steps of each environment's episode
         self.steps = 0
 
@@ -80,6 +82,7 @@ class Recount:
                     self.wins[task] += won
                     self.losses[task] += 1.0 - won
                     self.played[task] += 1
+                    self.best[task] = max(self.best[task], float(rollout.returns[t, b]))
                     self.score[task] = sum(self.open[b]) / len(self.open[b])
                     self.open[b] = []
 
@@ -101,6 +104,7 @@ CASES = {
         binary,
         True,
     ),
+    "maxmc": (PLR(score="maxmc"), lambda a: a - 0.5, binary, True),
     "outcome": (ProCuRL(success=OutcomeSuccess()), abs, binary, True),
     "outcome of any return": (
         ProCuRL(success=OutcomeSuccess(v_min=-2.0, v_max=3.0)),
@@ -129,6 +133,9 @@ def test_counts_equal_a_scalar_recount(name):
         np.testing.assert_allclose(got.score, recount.score, atol=1e-5)
         np.testing.assert_allclose(got.open_score, list(map(sum, recount.open)), atol=1e-5)
         np.testing.assert_array_equal(got.open_length, list(map(len, recount.open)))
+        assert (got.best is not None) == (name == "maxmc")
+        if got.best is not None:
+            np.testing.assert_array_equal(got.best, recount.best)
     assert recount.steps == ROLLOUTS * T * B
     assert min(recount.played[: N - 1]) > 2
 
@@ -138,7 +145,12 @@ def one_step(dones, tasks, advantages):
     row = jnp.asarray([dones], dtype=bool)
     nothing = jnp.zeros((1, B))
     return RolloutSummary(
-        row, nothing > 0, nothing, jnp.asarray([tasks]), jnp.asarray([advantages], dtype=float)
+        row,
+        nothing > 0,
+        nothing,
+        jnp.asarray([tasks]),
+        jnp.asarray([advantages], dtype=float),
+        nothing,
     )
 
 

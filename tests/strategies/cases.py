@@ -117,6 +117,9 @@ VARIANTS: dict[str, Case] = {
     "p* estimated": Case(
         lambda n: ProCuRL(success=RolloutSuccess(), p_star=TopRollouts()), numeric="gamma1"
     ),
+    "plr by the best return": Case(
+        lambda n: make_strategy("plr", score="maxmc", robust=True), numeric="rho"
+    ),
     "sfl that keeps three": Case(
         lambda n: make_strategy("sfl", keep=3, floor=0.2, epsilon=0.1), numeric="floor"
     ),

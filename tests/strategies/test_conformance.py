@@ -119,7 +119,7 @@ def test_a_non_finite_entry_keeps_what_was_known_of_its_task(name):
 def test_survives_evidence_without_a_single_finite_entry(name, bad):
     strategy = strategy_of(name)
     broken = np.full(N, bad)
-    evidence = Evidence(1024, broken, broken, broken, broken, broken, broken, broken, broken)
+    evidence = Evidence(1024, **dict.fromkeys(FIELDS - {"scale"}, broken))
     state = strategy.init(N)
     for _ in range(2):
         state = strategy.update(state, evidence)
@@ -333,13 +333,32 @@ def test_transitions_have_a_score_each(name):
     strategy = strategy_of(name)
     register_settings(strategy)
     advantages = np.random.default_rng(0).normal(size=(5, 3))
-    scores = strategy.transition_score(advantages)
+    values = np.random.default_rng(1).normal(size=(5, 3))
+    scores = strategy.transition_score(advantages, values)
     assert scores.shape == advantages.shape
     assert np.isfinite(scores).all()
     assert len(np.unique(scores)) > 1
-    np.testing.assert_array_equal(strategy.transition_score(np.zeros(2)), [0.0, 0.0])
-    compiled = jax.jit(type(strategy).transition_score)(to_jax(strategy), jnp.asarray(advantages))
+    np.testing.assert_array_equal(strategy.transition_score(np.zeros(2), np.zeros(2)), [0.0, 0.0])
+    compiled = jax.jit(type(strategy).transition_score)(
+        to_jax(strategy), *to_jax((advantages, values))
+    )
     np.testing.assert_allclose(compiled, scores, atol=1e-6)
+
+
+@every_strategy
+def test_learns_from_all_tasks_or_says_from_which(name):
+    strategy = strategy_of(name)
+    register_settings(strategy)
+    mask = jax.jit(type(strategy).learning_mask)
+    state = strategy.init(N)
+    for i in range(3):
+        here, there = strategy.learning_mask(state), mask(to_jax(strategy), to_jax(state))
+        assert (here is None) == (there is None)
+        if here is not None:
+            assert here.shape == (N,)
+            assert here.dtype == bool
+            np.testing.assert_array_equal(here, there)
+        state = strategy.update(state, full_evidence(N, seed=i, step=1024 * (i + 1)))
 
 
 @every_strategy

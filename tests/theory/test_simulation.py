@@ -235,3 +235,15 @@ def test_bad_arguments_are_refused(arguments, message):
 def test_a_number_of_seeds_is_not_a_list_of_seeds():
     with pytest.raises(TypeError, match=r"seeds must be one integer per learner, .* got 3"):
         simulate(ABSTRACT, IID(), [0.5], seeds=3, episodes=10)
+
+
+def test_every_score_of_plr_fits_simulated_learners():
+    for score in ("value_l1", "gae", "positive_value_loss", "maxmc"):
+        strategy = make_strategy("plr", score=score)
+        found = simulate(REINFORCE, strategy, [0.2, 0.5, 0.9], seeds=[0, 1], episodes=20)
+        assert np.isfinite(found.performance).all()
+
+
+def test_simulated_learners_learn_from_every_episode():
+    with pytest.raises(ValueError, match="plr excludes tasks from learning"):
+        simulate(REINFORCE, make_strategy("plr", robust=True), [0.2], seeds=[0], episodes=4)

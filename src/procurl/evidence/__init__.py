@@ -13,6 +13,7 @@ from procurl.evidence.episodes import (
     add_episodes,
     add_scores,
     no_episodes,
+    note_best,
     note_returns,
     without_counts,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "measured_outcomes",
     "no_episodes",
     "no_returns",
+    "note_best",
     "note_returns",
     "scale_of",
     "without_counts",

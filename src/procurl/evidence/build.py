@@ -6,7 +6,7 @@ from procurl.evidence.episodes import EpisodeTotals
 from procurl.evidence.evidence import Evidence
 from procurl.evidence.returns import scale_of
 from procurl.evidence.rollouts import RolloutMeans
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, namespace
 
 
 def build_evidence(
@@ -35,6 +35,15 @@ def build_evidence(
         for name in ("wins", "losses", "score", "played"):
             fields[name] = getattr(episodes, name)
         fields["scale"] = scale_of(episodes.returns, measure)
+        fields["best_return"] = _finite(episodes.best)
     if rollouts is not None:
         fields |= rollouts._asdict()
     return Evidence(step, **{name: field for name, field in fields.items() if name in uses})
+
+
+def _finite(best: Array | None) -> Array | None:
+    """[n] best returns, 0 before the first episode; None if they were not kept."""
+    if best is None:
+        return None
+    xp = namespace(best)
+    return xp.where(xp.isfinite(best), best, 0.0)

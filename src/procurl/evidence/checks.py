@@ -11,6 +11,7 @@ from procurl.evidence.returns import Scale
 from procurl.internals.checks import require_number
 
 COUNTS = ("wins", "losses", "played", "rollouts")
+BY_EPISODE = ("score", "best_return")  # of tasks that were played
 # Strategies square, sum and subtract what they receive. From here, a square over a pool of any size
 # stays within double precision and the number itself within single precision. No return or count
 # of an environment comes near it.
@@ -37,10 +38,10 @@ def check_evidence(evidence: Evidence, n: int, since: float) -> Evidence:
             arrays[name] = _numbers(f"evidence.{name}", given, n)
             if name in COUNTS and arrays[name].min() < 0:
                 raise ValueError(f"evidence.{name} must not be negative: it counts episodes")
-    # A task that was not played has no score.
+    # A task that was not played has no score, and may have no best return.
     relevant = arrays["played"] > 0 if "played" in arrays else np.ones(n, dtype=bool)
     for name, array in arrays.items():
-        _check_size(name, array, relevant if name == "score" else np.ones(n, dtype=bool))
+        _check_size(name, array, relevant if name in BY_EPISODE else np.ones(n, dtype=bool))
     return Evidence(step=np.float64(step), scale=_scale(evidence.scale), **arrays)
 
 

@@ -4,6 +4,7 @@ An episode may span several rollouts of the engine. Its score is therefore summe
 carried over in `EpisodeTotals` until the episode ends.
 """
 
+from collections.abc import Collection
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +30,7 @@ class EpisodeTotals(NamedTuple):
     open_score: Array  # [b] sum over the episode that each environment is in
     open_length: Array  # [b] its steps so far
     returns: ReturnRange  # over all episodes of the run
+    best: Array | None = None  # [n] best return on the task so far, −∞ before one; None: not needed
 
 
 class TrainingSteps(NamedTuple):
@@ -39,14 +41,22 @@ class TrainingSteps(NamedTuple):
     scores: Array  # [T, b] what each transition adds to the score of its episode
 
 
-def no_episodes(n: int, n_envs: int, xp: Any = np) -> EpisodeTotals:
-    """The totals before the first episode, for `n` tasks and `n_envs` environments."""
+def no_episodes(n: int, n_envs: int, xp: Any = np, uses: Collection[str] = ()) -> EpisodeTotals:
+    """The totals before the first episode.
+
+    Args:
+        n: tasks in the pool.
+        n_envs: environments.
+        xp: array namespace.
+        uses: the fields of evidence that the strategy uses; decides whether best returns are kept.
+    """
     zeros, open_ = xp.zeros(n), xp.zeros(n_envs)
-    return EpisodeTotals(zeros, zeros, zeros, zeros, open_, open_, no_returns(xp))
+    best = xp.full(n, -xp.inf) if "best_return" in uses else None
+    return EpisodeTotals(zeros, zeros, zeros, zeros, open_, open_, no_returns(xp), best)
 
 
 def without_counts(totals: EpisodeTotals) -> EpisodeTotals:
-    """`totals` after a refresh: counts start again; scores, open episodes and the range stay."""
+    """`totals` after a refresh: counts start again; everything else stays."""
     nothing = namespace(totals.wins).zeros_like(totals.wins)
     return totals._replace(wins=nothing, losses=nothing, played=nothing)
 
@@ -74,6 +84,26 @@ def note_returns(
     if "scale" not in rule.uses:
         return totals
     return totals._replace(returns=add_returns(totals.returns, returns, success, ended))
+
+
+def note_best(
+    totals: EpisodeTotals, tasks: Array, returns: Array, ended: Array | None = None
+) -> EpisodeTotals:
+    """Raise the best return of each task to that of m episodes, if best returns are kept.
+
+    Args:
+        totals: so far.
+        tasks: [m] the task of each episode.
+        returns: [m] undiscounted; entries that are not finite are ignored.
+        ended: [m] bool, which entries are episodes; None counts all.
+    """
+    if totals.best is None:
+        return totals
+    xp = namespace(totals.best, returns)
+    known = xp.isfinite(returns) if ended is None else ended & xp.isfinite(returns)
+    reached = xp.where(known, returns, -xp.inf).astype(totals.best.dtype)
+    best = segment_max(reached, tasks, totals.best.shape[0], lowest=-np.inf)
+    return totals._replace(best=xp.maximum(totals.best, best))
 
 
 def require_success(success: Array, argument: str = "env") -> None:
@@ -107,6 +137,7 @@ def add_episodes(
     if measure == "success" and namespace(success) is np:
         require_success(success if ended is None else success[ended])
     totals = note_returns(totals, rule, returns, success, ended)
+    totals = note_best(totals, tasks, returns, ended)
     seen = totals.returns
     measured = measured_outcomes(seen, measure, returns, success)
     return add_counts(totals, tasks, rule.outcomes(measured, scale_of(seen, measure)), ended)

@@ -19,9 +19,10 @@ class Evidence(NamedTuple):
     rollout_success: Array | None = None  # [n] success rate or mean return of teacher rollouts
     wins: Array | None = None  # [n] training episodes won; partial wins by return
     losses: Array | None = None  # [n] training episodes lost, likewise
-    score: Array | None = None  # [n] score of the task's latest training episode (PLR)
+    score: Array | None = None  # [n] mean transition score of the task's latest training episode
     played: Array | None = None  # [n] training episodes that ended on the task
     rollout_top: Array | None = None  # [n] mean of the best teacher rollouts (TopRollouts)
     noise: Array | None = None  # [n] uniform in [-1, 1]; drawn by the curriculum or the engine
     rollouts: Array | None = None  # [n] teacher rollouts on the task; None: some on every task
+    best_return: Array | None = None  # [n] best training return on the task so far, 0 before one
     scale: Scale | None = None  # how wins and losses are measured, from the returns seen so far

@@ -121,14 +121,14 @@ def segment_sum(weights: Array, segments: Array, count: int) -> Array:
     return xp.zeros(count).at[segments].add(weights)
 
 
-def segment_max(values: Array, segments: Array, count: int) -> Array:
-    """[count] the largest of `values` [m] by the ids `segments` [m], at least 0 everywhere."""
+def segment_max(values: Array, segments: Array, count: int, lowest: float = 0) -> Array:
+    """[count] the largest of `values` [m] by the ids `segments` [m], at least `lowest`."""
     xp = namespace(values, segments)
     if xp is np:
-        largest_of = np.zeros(count, dtype=values.dtype)
+        largest_of = np.full(count, lowest, dtype=values.dtype)
         np.maximum.at(largest_of, segments, values)
         return largest_of
-    return xp.zeros(count, dtype=values.dtype).at[segments].max(values)
+    return xp.full(count, lowest, dtype=values.dtype).at[segments].max(values)
 
 
 def select(where: Array, yes: Any, no: Any) -> Any:

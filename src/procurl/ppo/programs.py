@@ -75,6 +75,7 @@ class Agent:
         training: TrainingState,
         cumulative: Array,
         key: Array,
+        learning_mask: Array | None = None,
     ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
         """One update: `n_steps` steps on the teacher's tasks, then PPO's epochs over them."""
         rollout_key, order_key = jax.random.split(key)
@@ -87,7 +88,7 @@ class Agent:
             ppo.n_steps // self.actor.n_envs,
         )
         student, summary, diagnostics = self.student.learn(
-            ppo, training.student, rollout, lanes.observations, order_key
+            ppo, training.student, rollout, lanes.observations, order_key, learning_mask
         )
         return TrainingState(student, lanes), summary, diagnostics
 
@@ -162,15 +163,20 @@ def train(
     cumulative: Array,
     keys: Array,
     alive: Array,
+    learning_masks: Array | None = None,
 ) -> tuple[TrainingState, RolloutSummary, Diagnostics, Array]:
-    """One update of every run that is alive; a run with a non-finite loss keeps its state."""
+    """One update of every run that is alive; a run with a non-finite loss keeps its state.
+
+    Args:
+        learning_masks: [w, n] bool, the tasks that each run learns from; None: all.
+    """
 
     def one(
-        ppo: PPOSettings, training: TrainingState, cumulative: Array, key: Array
+        ppo: PPOSettings, training: TrainingState, cumulative: Array, key: Array, mask: Array | None
     ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
-        return agent.train(ppo, contexts, training, cumulative, key)
+        return agent.train(ppo, contexts, training, cumulative, key, mask)
 
-    after, summary, diagnostics = _each_run(one, ppo, training, cumulative, keys)
+    after, summary, diagnostics = _each_run(one, ppo, training, cumulative, keys, learning_masks)
     going = alive & jax.vmap(Diagnostics.finite)(diagnostics)
     return choose(going, after, training), summary, diagnostics, going
 
@@ -272,6 +278,14 @@ def due(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
         return jnp.asarray(is_due(strategy, step, teaching.step, teaching.teacher_steps))
 
     return jax.vmap(one)(strategies, teaching)
+
+
+@jax.jit
+def learning_masks(strategies: Strategy, teaching: Teaching) -> Array | None:
+    """[w, n] bool, the tasks that each run learns from; None: all."""
+    return jax.vmap(lambda strategy, own: strategy.learning_mask(own.strategy))(
+        strategies, teaching
+    )
 
 
 @jax.jit

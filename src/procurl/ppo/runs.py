@@ -91,6 +91,7 @@ class Runs:
         self.teacher = Teacher.of(first, len(self.pool), self.n_envs)
         self._classroom = Classroom(self.agent, self.teacher)
         self._always_due = is_always_due(first)
+        self._excludes_tasks = first.learning_mask(first.init(len(self.pool))) is not None
         # If runs are due at different steps, few of them wait for the rollouts of others.
         w = len(self.seeds)
         self.refresh_size = w if is_due_together(first) else max(1, w // APART)
@@ -147,6 +148,7 @@ class Runs:
             state.teaching.cumulative,
             keys,
             state.alive,
+            self._learning_masks(state.teaching),
         )
         self.updates += 1
         self.picks.note(summary.dones, summary.tasks, state.alive)
@@ -164,6 +166,12 @@ class Runs:
         self.seconds += time.perf_counter() - start
         if due is not None:
             self.evaluate(due)
+
+    def _learning_masks(self, teaching: Teaching) -> Array | None:
+        """[w, n] the tasks that each run learns from; None without asking the device: all."""
+        if not self._excludes_tasks:
+            return None
+        return programs.learning_masks(self._strategies, teaching)
 
     def _teach(self, teaching: Teaching, update: Update) -> tuple[Teaching, Array]:
         """The teachers after an update, and which runs are still alive."""

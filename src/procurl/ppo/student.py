@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from procurl.internals.arrays import Array
 from procurl.ppo.collect import Rollout
+from procurl.ppo.episodes import choose
 from procurl.ppo.learning.advantages import estimate_advantages
 from procurl.ppo.learning.networks import ActorCritic, forward
 from procurl.ppo.learning.settings import PPOSettings
@@ -18,6 +19,7 @@ from procurl.ppo.learning.update import (
     draw_permutations,
     update,
 )
+from procurl.strategies.kept_steps import kept_steps
 
 # Observations per forward pass: the 24,000 of Karel's pool do not fit the cache and would take
 # twice as long.
@@ -32,6 +34,7 @@ class RolloutSummary(NamedTuple):
     returns: Array  # [T, b]
     tasks: Array  # [T, b] int32
     advantages: Array  # [T, b] GAE
+    values: Array  # [T, b] the critic's
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Student:
         rollout: Rollout,
         last_observations: Array,
         key: Array,
+        learning_mask: Array | None = None,
     ) -> tuple[StudentState, RolloutSummary, Diagnostics]:
         """PPO's epochs over a rollout.
 
@@ -60,6 +64,8 @@ class Student:
             rollout: T·b = `n_steps` steps.
             last_observations: [b, o] after the last step.
             key: for the order of the minibatches.
+            learning_mask: [n] bool, the tasks to learn from; None: all. Without a step on any of
+                them the student stays as it was.
         """
         policy, values = forward(self.network, student.params, rollout.observations)
         _, last_values = forward(self.network, student.params, last_observations)
@@ -69,11 +75,15 @@ class Student:
         log_probs = policy.log_prob(rollout.actions)
         batch = _flatten(rollout, log_probs, gae.advantages, gae.returns)
         order = draw_permutations(key, ppo)
-        student, diagnostics = update(self.network, ppo, student, batch, order)
-        summary = RolloutSummary(
-            rollout.dones, rollout.success, rollout.returns, rollout.tasks, gae.advantages
-        )
-        return student, summary, diagnostics
+        seen = rollout.dones, rollout.success, rollout.returns, rollout.tasks
+        summary = RolloutSummary(*seen, gae.advantages, values)
+        if learning_mask is None:
+            student, diagnostics = update(self.network, ppo, student, batch, order)
+            return student, summary, diagnostics
+        kept, some = kept_steps(learning_mask, rollout.tasks.reshape(-1))
+        batch = Batch(*(part[kept] for part in batch))
+        after, diagnostics = update(self.network, ppo, student, batch, order)
+        return choose(some, after, student), summary, diagnostics
 
     def values(self, params: dict[str, Array], observations: Array) -> Array:
         """[n] the critic's values of tasks.

@@ -69,7 +69,7 @@ class Teacher:
     @property
     def counts_episodes(self) -> bool:
         """Whether training episodes have to be counted."""
-        return bool(self.uses & {"wins", "losses", "played", "score", "scale"})
+        return bool(self.uses & {"wins", "losses", "played", "score", "scale", "best_return"})
 
     def begin(self, strategy: Strategy) -> Teaching:
         """The state before any evidence."""
@@ -78,7 +78,7 @@ class Teacher:
         cumulative = _cumulative(strategy.probabilities(state))
         return Teaching(
             strategy=state,
-            episodes=no_episodes(self.n, self.n_envs, jnp),
+            episodes=no_episodes(self.n, self.n_envs, jnp, self.uses),
             cumulative=cumulative,
             step=nothing,
             teacher_steps=nothing,
@@ -92,7 +92,7 @@ class Teacher:
         ended, tasks = summary.dones.reshape(-1), summary.tasks.reshape(-1)
         returns, success = summary.returns.reshape(-1), summary.success.reshape(-1)
         totals = add_episodes(teaching.episodes, strategy, tasks, returns, success, ended)
-        scores = strategy.transition_score(summary.advantages)
+        scores = strategy.transition_score(summary.advantages, summary.values)
         totals = add_scores(totals, TrainingSteps(summary.dones, summary.tasks, scores))
         return teaching._replace(episodes=totals)
 

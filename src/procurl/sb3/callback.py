@@ -286,6 +286,7 @@ class CurriculumCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         self._dones, self._tasks = [], []
+        self.teacher.undo_update()
         interrupted = self._interrupt is not None and self._interrupt.pressed
         if interrupted or self.num_timesteps - self._saved_at >= self.save_every:
             self._save()
@@ -296,21 +297,24 @@ class CurriculumCallback(BaseCallback):
             self._round()
 
     def _on_step(self) -> bool:
-        if self.teacher.scores_episodes:
+        teacher = self.teacher
+        if teacher.watches_steps:
             dones, infos = np.array(self.locals["dones"], dtype=bool), self.locals["infos"]
-            tasks = [_task_of(infos[i]) if done else 0 for i, done in enumerate(dones)]
+            every = teacher.filter is not None
+            tasks = [_task_of(infos[i]) if done or every else 0 for i, done in enumerate(dones)]
             self._dones.append(dones)
             self._tasks.append(np.array(tasks, dtype=np.int64))
         # Off-policy algorithms start a rollout at every step, or only with an episode.
-        if not self.teacher.on_policy and self.num_timesteps >= self.teacher.next_round:
+        if not teacher.on_policy and self.num_timesteps >= teacher.next_round:
             self._round()
         return True
 
     def _on_rollout_end(self) -> None:
-        if self.teacher.scores_episodes:
+        if self.teacher.watches_steps:
             self.teacher.add_rollout(np.stack(self._dones), np.stack(self._tasks))
 
     def _on_training_end(self) -> None:
+        self.teacher.undo_update()
         self.collect()  # the next call of `learn` may use other environments
         self._save()
         if self._interrupt is not None:

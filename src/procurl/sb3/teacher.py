@@ -36,6 +36,7 @@ from procurl.sb3.envs.normalization import reward_scale
 from procurl.sb3.envs.observations import view_of
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import with_tasks
+from procurl.sb3.kept_steps import StepFilter, require_maskable
 from procurl.sb3.pool_values import PoolValues, average_outcomes, roll_out
 from procurl.sb3.seeds import seed_of
 from procurl.strategies.refreshing import is_due
@@ -113,6 +114,10 @@ class ModelTeacher:
         self.scores_episodes = "score" in self.strategy.uses
         if self.scores_episodes:
             self._require_advantages()
+        self.filter: StepFilter | None = None
+        if self.curriculum.learning_mask() is not None:
+            require_maskable(model, self.strategy)
+            self.filter = StepFilter(model)
         self.plan = self.strategy.rollout_plan()
         self.eval_workers = None if self.plan is None else self._workers_for_rollouts()
         self.teacher_steps: int = before.teacher_steps if before else 0  # taken by rollouts
@@ -120,15 +125,28 @@ class ModelTeacher:
         self.next_round = 0  # training steps at which tasks are pushed again
         # Episodes since the last refresh.
         self.episodes: list[EpisodeStatistics] = before.episodes if before else []
-        self.totals = no_episodes(n, self.workers.n_envs)  # counts stay 0 until a refresh
+        # Counts stay 0 until a refresh.
+        self.totals = no_episodes(n, self.workers.n_envs, uses=self.strategy.uses)
         if before is not None:
             kept = before.totals
-            self.totals = self.totals._replace(score=kept.score, returns=kept.returns)
+            self.totals = self.totals._replace(
+                score=kept.score, returns=kept.returns, best=kept.best
+            )
 
     @property
     def on_policy(self) -> bool:
         """Whether the model collects rollouts of a fixed length between updates."""
         return isinstance(self.model, OnPolicyAlgorithm)
+
+    @property
+    def watches_steps(self) -> bool:
+        """Whether the tasks of the training steps have to be known."""
+        return self.scores_episodes or self.filter is not None
+
+    def undo_update(self) -> None:
+        """Undo the model's latest update if it had no step to learn from."""
+        if self.filter is not None:
+            self.filter.undo()
 
     def look(self) -> None:
         """Record the first observation of every task if the critic needs it; ends all episodes."""
@@ -138,7 +156,7 @@ class ModelTeacher:
     def collect(self) -> list[Ids]:
         """Collect the training episodes that have ended; returns their tasks."""
         found = self.workers.collect()
-        if {"wins", "losses", "played", "scale"} & set(self.strategy.uses):
+        if {"wins", "losses", "played", "scale", "best_return"} & set(self.strategy.uses):
             self.episodes += found
         return [played.tasks for played in found]
 
@@ -161,15 +179,21 @@ class ModelTeacher:
         return bool(is_due(self.strategy, step, self.refreshed_at, self.teacher_steps, at_least))
 
     def add_rollout(self, dones: NDArray[Any], tasks: NDArray[Any]) -> None:
-        """Score the episodes of the rollout that the model has just collected.
+        """Score the episodes of the rollout just collected, and exclude tasks from learning.
 
         Args:
             dones: [T, b] whether an episode ended.
-            tasks: [T, b] the task of that episode; other entries are ignored.
+            tasks: [T, b] the task of each step; only if no tasks are excluded, entries of steps
+                at which no episode ended are ignored.
         """
-        advantages = self.model.rollout_buffer.advantages  # type: ignore[attr-defined]
-        scores = self.strategy.transition_score(advantages)
-        self.totals = add_scores(self.totals, TrainingSteps(dones, tasks, scores))
+        if self.scores_episodes:
+            buffer: Any = self.model.rollout_buffer  # type: ignore[attr-defined]
+            values = buffer.values * reward_scale(self.workers.env)
+            scores = self.strategy.transition_score(buffer.advantages, values)
+            self.totals = add_scores(self.totals, TrainingSteps(dones, tasks, scores))
+        mask = self.curriculum.learning_mask()
+        if self.filter is not None and mask is not None:
+            self.filter.apply(mask, tasks)
 
     def drop_open_episodes(self) -> None:
         """Drop the unfinished episodes."""

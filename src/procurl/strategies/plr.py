@@ -7,11 +7,16 @@ import numpy as np
 
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
-from procurl.internals.checks import require_choice, require_interval, require_number
+from procurl.internals.checks import (
+    require_choice,
+    require_flag,
+    require_interval,
+    require_number,
+)
 from procurl.strategies.strategy import Strategy
 from procurl.success import keep_finite
 
-SCORES = ("value_l1", "gae", "positive_value_loss")
+SCORES = ("value_l1", "gae", "positive_value_loss", "maxmc")
 
 
 class PLRState(NamedTuple):
@@ -36,22 +41,34 @@ class PLR(Strategy):
     Args:
         rho: ρ, the share of replay that follows staleness.
         beta: β_PLR, how flat the preference for high scores is.
-        score: what is averaged over an episode's transitions: `value_l1` |A|, `gae` A, or
-            `positive_value_loss` max(A, 0), with A the GAE advantage.
+        score: what is averaged over an episode's transitions: `value_l1` |A|, `gae` A,
+            `positive_value_loss` max(A, 0), or `maxmc` R_max − V, with A the GAE advantage, V the
+            critic's value and R_max the best return on the task so far.
+        robust: whether the agent learns from replayed tasks only (Jiang et al. 2021b).
         refresh_every: training steps between updates; None: after every policy update.
     """
 
     rho: float = 0.5
     beta: float = 0.1
     score: str = "value_l1"
+    robust: bool = False
     refresh_every: int | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return ("score", "played")
+        by_return = ("best_return",) if self.score == "maxmc" else ()
+        return ("score", "played", *by_return)
 
-    def transition_score(self, advantages: Array) -> Array:
+    def transition_score(self, advantages: Array, values: Array | None = None) -> Array:
+        """As in `Strategy`; for `maxmc` −V, to whose mean `update` adds the best return."""
         xp = namespace(advantages)
+        if self.score == "maxmc":
+            if values is None:
+                raise ValueError(
+                    "values must hold the critic's value of every step, got None: PLR with "
+                    "score='maxmc' compares them with the best return on the task"
+                )
+            return -values
         if self.score == "value_l1":
             return xp.abs(advantages)
         return advantages if self.score == "gae" else xp.maximum(advantages, 0.0)
@@ -63,7 +80,11 @@ class PLR(Strategy):
         xp = namespace(evidence.played, state.score)
         episodes = keep_finite(evidence.played, xp.zeros_like(state.age))
         played = episodes > 0
-        score = xp.where(played, keep_finite(evidence.score, state.score), state.score)
+        latest: Array = evidence.score
+        if self.score == "maxmc":
+            with np.errstate(invalid="ignore"):  # entries that are not finite are ignored
+                latest = latest + evidence.best_return
+        score = xp.where(played, keep_finite(latest, state.score), state.score)
         age = xp.where(played, 0.0, state.age + xp.sum(episodes))
         return PLRState(score, state.seen | played, age.astype(state.age.dtype))
 
@@ -80,10 +101,14 @@ class PLR(Strategy):
         replay = (1.0 - self.rho) * _share(by_score) + self.rho * _share(by_age)
         return (count / n) * replay + (1.0 - seen) / n
 
+    def learning_mask(self, state: PLRState) -> Array | None:
+        return state.seen if self.robust else None
+
     def check(self) -> None:
         require_number("rho", self.rho, at_least=0.0, at_most=1.0)
         require_number("beta", self.beta, above=0.0)
         require_choice("score", self.score, SCORES)
+        require_flag("robust", self.robust)
         require_interval(self.refresh_every)
 
 

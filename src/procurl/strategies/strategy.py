@@ -72,13 +72,22 @@ class Strategy(ABC):
         """
         return outcomes_of(measured, scale.low, scale.high)
 
-    def transition_score(self, advantages: Array) -> Array:
+    def transition_score(self, advantages: Array, values: Array | None = None) -> Array:
         """What each transition adds to the score of its episode, which is the mean over them.
 
         Args:
             advantages: GAE advantages of any shape.
+            values: the critic's values of the same steps; engines always pass them.
         """
         return namespace(advantages).abs(advantages)
+
+    def learning_mask(self, state: Any) -> Array | None:
+        """[n] bool, the tasks whose episodes the agent learns from; None: all of them.
+
+        Engines replace every other step of an update by copies of the steps that count. An update
+        without any leaves the agent as it was.
+        """
+        return None
 
     def rollout_plan(self) -> RolloutPlan | None:
         """The rollouts that the strategy asks of an engine, None if it needs none."""

@@ -1,6 +1,6 @@
 """Train simulated learners under a strategy and count the episodes that it takes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +15,12 @@ from procurl.evidence import (
     add_scores,
     build_evidence,
     no_episodes,
+    note_best,
     without_counts,
 )
 from procurl.internals.arrays import Floats, Ids
 from procurl.internals.checks import require_integer, require_number
+from procurl.strategies.registry import strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 from procurl.theory.learners import Learner
@@ -46,7 +48,7 @@ def simulate(
     """Train one learner per seed, each under a curriculum of its own, and record the performance.
 
     The teacher sees the true p of every task (as the critic's values and as rollouts), the outcomes
-    of the episodes and, as PLR's score, |outcome − p| of a task's latest episode. A training step
+    of the episodes and, as PLR's score, that of a step of advantage outcome − p. A training step
     is one episode. The seeds advance side by side, so that one array operation serves them all.
 
     >>> from procurl import make_strategy
@@ -78,8 +80,13 @@ def simulate(
     uniform = np.stack([np.random.default_rng([seed, 1]).random(episodes) for seed in seeds])
     students = _Students(learner, p, p_star)
     performance = [students.success.mean(axis=1)]
-    uses = curricula[0].strategy.uses
-    totals = [no_episodes(p.shape[1], 1)] * len(seeds)
+    taught = curricula[0].strategy
+    if curricula[0].learning_mask() is not None:
+        raise ValueError(
+            f"{strategy_name(taught)} excludes tasks from learning (robust=True), but simulated "
+            "learners learn from every episode: use robust=False"
+        )
+    totals = [no_episodes(p.shape[1], 1, uses=taught.uses)] * len(seeds)
     for start in range(0, episodes, refresh):
         for run, curriculum in enumerate(curricula):
             _observe(curriculum, start, students.success[run].copy(), totals[run])
@@ -91,7 +98,7 @@ def simulate(
             performance.append(students.success.mean(axis=1))
         for run, total in enumerate(totals):
             totals[run] = _add_episodes(
-                without_counts(total), uses, chosen[:, run], outcomes[:, run], before[:, run]
+                without_counts(total), taught, chosen[:, run], outcomes[:, run], before[:, run]
             )
     best = p_star.mean(axis=1)
     return Simulation(np.stack(performance, axis=1), best, students.success, students.played)
@@ -150,22 +157,23 @@ def _observe(curriculum: Curriculum, step: int, success: Floats, totals: Episode
 
 
 def _add_episodes(
-    totals: EpisodeTotals, uses: Collection[str], tasks: Ids, won: NDArray[np.bool_], p: Floats
+    totals: EpisodeTotals, strategy: Strategy, tasks: Ids, won: NDArray[np.bool_], p: Floats
 ) -> EpisodeTotals:
     """Add k episodes of one learner, as far as its strategy uses them.
 
     Args:
         totals: so far.
-        uses: the fields of evidence that the strategy uses.
+        strategy: of the learner's curriculum.
         tasks: [k] of the episodes, in order.
         won: [k] their outcomes.
         p: [k] the success of the task when it was played.
     """
-    if {"wins", "losses", "played"} & set(uses):
+    if {"wins", "losses", "played"} & set(strategy.uses):
         totals = add_counts(totals, tasks, (1.0 * won, 1.0 * ~won))
-    if "score" in uses:
+    totals = note_best(totals, tasks, 1.0 * won)
+    if "score" in strategy.uses:
         every = np.ones((len(tasks), 1), dtype=bool)
-        scores = np.abs(won - p)[:, None]
+        scores = strategy.transition_score(won - p, p)[:, None]
         totals = add_scores(totals, TrainingSteps(every, tasks[:, None], scores))
     return totals
 

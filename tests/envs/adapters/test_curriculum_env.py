@@ -233,6 +233,26 @@ def test_scores_are_means_over_the_steps_of_the_latest_episode(mode):
     assert evidence.played.sum() == len(envs.episodes.tasks) > 0
 
 
+def test_the_best_return_score_takes_the_values_of_the_steps():
+    """Every episode is won: R_max = 1, and the evidence holds −mean V."""
+    envs, curriculum = build(make_strategy("plr", score="maxmc"), b=1)
+    while envs.reset()[1]["task"][0] != 1:  # lasts two steps
+        pass
+    for _ in range(2):
+        envs.step([1])
+    advantages = np.zeros((2, 1))
+    with pytest.raises(ValueError, match="values must hold the critic's value of every step"):
+        envs.evidence(2, advantages=advantages)
+    with pytest.raises(
+        ValueError, match=r"step_values must have the shape of advantages, \(2, 1\)"
+    ):
+        envs.evidence(2, advantages=advantages, step_values=np.zeros((3, 1)))
+    evidence = envs.evidence(2, advantages=advantages, step_values=[[0.25], [0.5]])
+    assert evidence.score.tolist() == [0, -0.375, 0, 0, 0]
+    assert evidence.best_return.tolist() == [0, 1, 0, 0, 0]
+    curriculum.observe(evidence)
+
+
 def test_a_reset_cuts_the_scored_episode():
     envs, _ = build("plr", b=1)
     while envs.reset()[1]["task"][0] != 2:  # lasts three steps

@@ -30,6 +30,8 @@ STRATEGIES = {
     "procurl-out": {},
     "procurl-env": {"refresh_every": 128, "c_rollouts": 1},
     "plr": {},
+    "plr, robust": {"score": "maxmc", "robust": True},
+    "sfl": {"c_rollouts": 2, "refresh_every": 128, "rollout_tasks": 3},
     "space": {},
     "learning-progress": {},
     "alp-gmm": {"fit_every": 8, "buffer": 16, "memory": 32},
@@ -66,7 +68,7 @@ def resumed(folder, env, strategy, steps, algorithm=PPO, **settings):
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_resumed_run_is_exact_in_our_environments(name, tmp_path):
-    strategy = make_strategy(name, **STRATEGIES[name])
+    strategy = make_strategy(name.partition(",")[0], **STRATEGIES[name])
     whole, picks = new_model(point_masses()), Picks()
     uninterrupted = CurriculumCallback(strategy)
     whole.learn(640, callback=[uninterrupted, picks])

@@ -73,7 +73,7 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
         self._tasks: Ids | None = None  # [b] current tasks, None before the first reset
         self._done: Mask = np.zeros(b, dtype=bool)  # whether the latest step ended the episode
         self._cut: Mask = np.zeros(b, dtype=bool)  # whether `reset` was called since then
-        self._totals = no_episodes(len(pool), b)
+        self._totals = no_episodes(len(pool), b, uses=curriculum.strategy.uses)
         self._steps: list[_Step] = []  # since the latest evidence, if the strategy needs scores
 
     def reset(
@@ -106,7 +106,11 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
         return observations, rewards, terminated, truncated, info
 
     def evidence(
-        self, step: int, values: Any | None = None, advantages: Any | None = None
+        self,
+        step: int,
+        values: Any | None = None,
+        advantages: Any | None = None,
+        step_values: Any | None = None,
     ) -> Evidence:
         """What the training episodes since the last call have shown, for `Curriculum.observe`.
 
@@ -120,10 +124,14 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
                 that uses no critic ignores it.
             advantages: [T, b] of all steps since the last call, for strategies that score episodes,
                 such as `plr`; others ignore them.
+            step_values: [T, b] the critic's values of the same steps, for `plr` with
+                `score="maxmc"`.
         """
         strategy = self.curriculum.strategy
         values = None if values is None else np.asarray(values, dtype=np.float64)
-        totals = self._score_steps(advantages) if "score" in strategy.uses else self._totals
+        totals = (
+            self._score_steps(advantages, step_values) if "score" in strategy.uses else self._totals
+        )
         self.episodes = join_episodes(self._inside.call("collect"))
         tasks, returns, _, success = self.episodes
         totals = add_episodes(totals, strategy, tasks, returns, success)
@@ -161,7 +169,7 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
         self._inside.set_attr("queue", ids.tolist())
         self._queued[:] = ids.shape[1]
 
-    def _score_steps(self, advantages: Any | None) -> EpisodeTotals:
+    def _score_steps(self, advantages: Any | None, values: Any | None) -> EpisodeTotals:
         """The totals with the scores of the episodes that ended since the latest evidence."""
         expected = (len(self._steps), self.num_envs)
         shape = None if advantages is None else np.shape(advantages)
@@ -171,7 +179,14 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
                 f"evidence in each sub-environment, got {shape}: "
                 f"{type(self.curriculum.strategy).__name__} scores episodes by them"
             )
-        scores = self.curriculum.strategy.transition_score(np.asarray(advantages, dtype=np.float64))
+        if values is not None and np.shape(values) != expected:
+            raise ValueError(
+                f"step_values must have the shape of advantages, {expected}, got {np.shape(values)}"
+            )
+        scores = self.curriculum.strategy.transition_score(
+            np.asarray(advantages, dtype=np.float64),
+            None if values is None else np.asarray(values, dtype=np.float64),
+        )
         totals = self._totals
         for step, row in zip(self._steps, scores, strict=True):
             totals = _add_step(totals, step, row)

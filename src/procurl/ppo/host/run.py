@@ -224,8 +224,10 @@ class HostRun:
                 self.network, self.params, rollout.rewards, cut_short, self.ppo.gamma
             )
             rollout = rollout._replace(rewards=rewards)
+        mask = self.strategy.learning_mask(self.state.teaching.strategy)
+        seen = rollout, self.lanes.observations
         student, summary, diagnostics = learn(
-            self.student, self.ppo, self.state.student, rollout, self.lanes.observations, order_key
+            self.student, self.ppo, self.state.student, *seen, order_key, mask
         )
         if not bool(diagnostics.finite()):
             raise self._not_finite("a loss or a gradient")

@@ -39,7 +39,7 @@ STARTS = "starts.safetensors"
 FORMAT = 1
 MODEL = re.compile(r"model-\d+\.zip", re.ASCII)
 COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
-SCORES = ("score", "open_score", "open_length")  # of the training episodes
+SCORES = ("score", "open_score", "open_length", "best")  # of the training episodes
 # What zipfile raises on damaged files.
 DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
 STATELESS = (VecMonitor, VecCheckNan, VecTransposeImage, VecExtractDictObs)
@@ -170,7 +170,8 @@ def restore_progress(saved: SavedRun, teacher: ModelTeacher) -> None:
         teacher.values.starts = saved.starts
         teacher.values.values = arrays.get("values")
         teacher.values.next_task = meta["next_value"]
-    scores = {name: arrays[f"scores.{name}"] for name in SCORES}
+    kept = [name for name in SCORES if getattr(teacher.totals, name) is not None]
+    scores = {name: arrays[f"scores.{name}"] for name in kept}
     seen = ReturnRange(**within("seen.", arrays))
     teacher.totals = teacher.totals._replace(returns=seen, **scores)
 
@@ -206,7 +207,8 @@ def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], NamedArrays]:
     arrays |= {f"seen.{name}": np.asarray(part) for name, part in seen._asdict().items()}
     if teacher.values is not None and teacher.values.values is not None:
         arrays["values"] = teacher.values.values
-    arrays |= {f"scores.{name}": getattr(teacher.totals, name) for name in SCORES}
+    totals = teacher.totals._asdict()
+    arrays |= {f"scores.{name}": totals[name] for name in SCORES if totals[name] is not None}
     return meta, arrays
 
 
