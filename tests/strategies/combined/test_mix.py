@@ -138,6 +138,10 @@ def test_parts_that_read_no_outcomes_have_no_say_in_them():
             (make_strategy("plr"), make_strategy("plr", score="gae")),
             "must score episodes alike: set the same score; got PLR(",
         ),
+        (
+            (make_strategy("iid"), make_strategy("plr", robust=True)),
+            "a strategy that excludes tasks from learning cannot be combined with others",
+        ),
         ((make_strategy("iid"), "plr"), "every part must be a strategy, such as make_strategy"),
         ((), "strategies must be a tuple of strategies, got ()"),
     ],

@@ -14,6 +14,7 @@ from procurl.success import RolloutPlan
 OUTCOMES = ("wins", "losses", "scale")  # fields that depend on how episodes are judged
 # Settings are compared by what they do to these.
 _ADVANTAGES = np.array([-2.0, -0.5, 0.0, 0.25, 3.0])
+_VALUES = np.array([0.5, -1.0, 2.0, 0.75, -0.25])
 _MEASURED = np.array([-50.0, -0.5, 0.0, 0.25, 0.5, 1.0, 7.0, 300.0])
 _SCALES = [
     Scale(np.float64(low), np.float64(high), np.bool_(False))
@@ -81,9 +82,10 @@ class Combination(Strategy):
         readers = self._readers(OUTCOMES)
         return (readers[0].outcomes if readers else super().outcomes)(measured, scale)
 
-    def transition_score(self, advantages: Array) -> Array:
+    def transition_score(self, advantages: Array, values: Array | None = None) -> Array:
         readers = self._readers(("score",))
-        return (readers[0].transition_score if readers else super().transition_score)(advantages)
+        score = readers[0].transition_score if readers else super().transition_score
+        return score(advantages, values)
 
     def rollout_plan(self) -> RolloutPlan | None:
         plans = (part.rollout_plan() for part in self.parts)
@@ -103,6 +105,7 @@ class Combination(Strategy):
                     f"every part must be a strategy, such as make_strategy('iid'), got {part!r}"
                 )
             part.check()
+            _require_all_learned(part)
         self._check_agreement()
 
     def _check_agreement(self) -> None:
@@ -122,7 +125,7 @@ class Combination(Strategy):
         )
         _require_same(
             [
-                (part, part.transition_score(_ADVANTAGES).tolist())
+                (part, part.transition_score(_ADVANTAGES, _VALUES).tolist())
                 for part in self._readers(("score",))
             ],
             "score episodes alike: set the same score",
@@ -131,6 +134,16 @@ class Combination(Strategy):
 
 def _probe(outcomes: Callable[[Array, Scale], tuple[Array, Array]], *scales: Scale) -> list[Any]:
     return [outcomes(_MEASURED, scale)[0].tolist() for scale in scales]
+
+
+def _require_all_learned(part: Strategy) -> None:
+    """Raise if a part excludes tasks from learning: they may have been chosen by another part."""
+    excludes = type(part).learning_mask is not Strategy.learning_mask
+    if excludes and part.learning_mask(part.init(1)) is not None:
+        raise ValueError(
+            "a strategy that excludes tasks from learning cannot be combined with others, which "
+            f"may have chosen these tasks: set robust=False, got {part!r}"
+        )
 
 
 def _require_same(found: list[tuple[Strategy, Any]], demand: str) -> None:
