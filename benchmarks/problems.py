@@ -3,8 +3,9 @@
     python benchmarks/problems.py --seeds 10 --out results/problems
 
 Nine problems differ in reward, horizon, pool, algorithm and in how tasks depend on each other; the
-strategies have their default settings. Takes about an hour on two cores. Run it again to continue
-after an interruption, or with more seeds; delete the folder after a change of the code.
+strategies have their default settings. Takes about an hour on two cores, and about two with
+`--strategies all`, which adds those of other papers. Run it again to continue after an
+interruption, or with more seeds; delete the folder after a change of the code.
 
 The table shows the area under the curve of the mean success over the pool, its difference from
 `iid` with a 95% interval paired by seed, and the calibration: the mean over the pool of
@@ -29,11 +30,14 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [problem.name for problem in PROBLEMS]
-    strategies = dict.fromkeys(name for problem in PROBLEMS for name in problem.strategies)
+    usual = dict.fromkeys(name for problem in PROBLEMS for name in problem.strategies)
+    strategies = dict.fromkeys(name for problem in PROBLEMS for name in problem.contenders)
     parser.add_argument("--seeds", type=int, default=10, help="runs per problem and strategy")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--problems", nargs="+", choices=names, default=names)
-    parser.add_argument("--strategies", nargs="+", choices=strategies, default=[*strategies])
+    parser.add_argument(
+        "--strategies", nargs="+", choices=[*strategies, "all"], default=[*usual], metavar="NAME"
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes that train")
     parser.add_argument("--out", type=Path, default=Path("results/problems"))
     args = parser.parse_args()
@@ -44,8 +48,8 @@ def main() -> int:
         Job(problem.name, strategy, seed)
         for seed in seeds
         for problem in problems
-        for strategy in problem.strategies
-        if strategy in args.strategies
+        for strategy in problem.contenders
+        if strategy in args.strategies or "all" in args.strategies
     ]
     errors = train_all(jobs, args.out, args.workers)
     runs = dict(read_runs(jobs, args.out))

@@ -33,7 +33,8 @@ def test_problems_have_names_roles_and_known_strategies():
     for problem in catalog.PROBLEMS:
         assert problem.role in ("choose", "confirm")
         assert problem.strategies[0] == "iid"
-        assert set(problem.strategies) <= set(strategy_names())
+        assert set(problem.contenders) <= set(strategy_names())
+        assert len(set(problem.contenders)) == len(problem.contenders)
         assert set(problem.calibrated) <= set(problem.strategies)
 
 
@@ -86,7 +87,7 @@ def test_a_verdict_needs_an_interval_on_one_side_of_zero():
 
 def small_runs():
     """Two strategies on one problem: the second is 0.1 better with every seed."""
-    problem = Problem("toy", "", "choose", ("iid", "procurl-out"), ("procurl-out",), None)
+    problem = Problem("toy", "", "choose", ("iid", "procurl-out"), (), ("procurl-out",), None)
     runs = {}
     for seed, height in enumerate([0.2, 0.5, 0.8]):
         flat = [height] * 4

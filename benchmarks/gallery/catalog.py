@@ -11,6 +11,8 @@ from gallery.sb3_runs import Sb3Learner
 
 ON_POLICY = ("iid", "procurl-val", "procurl-out", "plr")
 OFF_POLICY = ("iid", "procurl-val", "procurl-out")  # plr needs advantages
+WITH_CONTEXTS = ("learning-progress", "alp-gmm", "stages")  # `anneal` must be told where to start
+WITHOUT_CONTEXTS = ("learning-progress", "stages")
 ESTIMATES = ("procurl-val", "procurl-out")
 
 CARTPOLE = Sb3Learner(
@@ -118,6 +120,7 @@ PROBLEMS = (
         text="CartPole, 60 contexts, +1 per step up to 200, PPO",
         role="choose",
         strategies=ON_POLICY,
+        others=WITH_CONTEXTS,
         calibrated=ESTIMATES,
         train=CARTPOLE.train,
     ),
@@ -126,6 +129,7 @@ PROBLEMS = (
         text="bandits, 1,000 contexts, reward 0 or 1, one step, REINFORCE in NumPy",
         role="choose",
         strategies=ON_POLICY,
+        others=WITH_CONTEXTS,
         calibrated=ESTIMATES,
         train=bandits.train_bandits,
     ),
@@ -134,6 +138,7 @@ PROBLEMS = (
         text="maze, 94 contexts, −1 per step up to 60, success reported, DQN",
         role="choose",
         strategies=OFF_POLICY,
+        others=WITH_CONTEXTS,
         calibrated=ESTIMATES,
         train=MAZE.train,
     ),
@@ -142,6 +147,7 @@ PROBLEMS = (
         text="MiniGrid, 40 seeds, up to 1 at the goal, success reported, 80 steps, PPO",
         role="choose",
         strategies=ON_POLICY,
+        others=WITHOUT_CONTEXTS,
         calibrated=ESTIMATES,
         train=LEVELS.train,
     ),
@@ -150,6 +156,7 @@ PROBLEMS = (
         text="Pendulum, 30 contexts, negative rewards, 100 steps, SAC",
         role="confirm",
         strategies=OFF_POLICY,
+        others=WITH_CONTEXTS,
         calibrated=("procurl-out",),  # the critic of SAC holds an entropy bonus
         train=PENDULUM.train,
     ),
@@ -158,6 +165,7 @@ PROBLEMS = (
         text="prompts, 5,000 opaque tasks, 8 samples of 0 or 1 per draw, no critic, GRPO in NumPy",
         role="confirm",
         strategies=("iid", "procurl-out", "plr"),
+        others=("learning-progress",),
         calibrated=("procurl-out",),
         train=bandits.train_prompts,
     ),
@@ -166,6 +174,7 @@ PROBLEMS = (
         text="code of 1 to 20 digits, 20 contexts, each needs the one before, reward 0 or 1, PPO",
         role="confirm",
         strategies=(*ON_POLICY, "procurl-env-2"),
+        others=(*WITH_CONTEXTS, "sfl"),
         calibrated=ESTIMATES,
         train=CHAIN.train,
     ),
@@ -174,6 +183,7 @@ PROBLEMS = (
         text="rooms, 200 opaque tasks, 30% impossible and 30% trivial, reward 0 or 1, PPO",
         role="confirm",
         strategies=ON_POLICY,
+        others=WITHOUT_CONTEXTS,
         calibrated=ESTIMATES,
         train=ROOMS.train,
     ),
@@ -182,6 +192,7 @@ PROBLEMS = (
         text="heater, 500 contexts of 8 columns, up to 1 per step for 40 steps, PPO",
         role="confirm",
         strategies=ON_POLICY,
+        others=WITH_CONTEXTS,
         calibrated=ESTIMATES,
         train=HEATER.train,
     ),

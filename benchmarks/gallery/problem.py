@@ -22,7 +22,13 @@ class Problem:
     name: str
     text: str  # reward, horizon, pool and algorithm, in a few words
     role: str  # `choose`: used to choose defaults; `confirm`: never looked at for that
-    strategies: tuple[str, ...]
+    strategies: tuple[str, ...]  # compared by default, `iid` first
+    others: tuple[str, ...]  # further ones, from other papers and made by hand
     # Strategies whose PoS must be calibrated.
     calibrated: tuple[str, ...]
     train: Callable[[str, int], Run]  # of the name of a strategy and a seed
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """All strategies that can be compared."""
+        return (*self.strategies, *self.others)

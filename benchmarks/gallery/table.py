@@ -30,7 +30,7 @@ def comparison(problems: Sequence[Problem], runs: Runs) -> Table:
         tuple(
             _line(problem, strategy, runs)
             for problem in problems
-            for strategy in problem.strategies
+            for strategy in problem.contenders
             if any(job[:2] == (problem.name, strategy) for job in runs)
         ),
     )
@@ -39,7 +39,7 @@ def comparison(problems: Sequence[Problem], runs: Runs) -> Table:
 def summary(problems: Sequence[Problem], runs: Runs) -> str:
     """How often each strategy helps and hurts, and where calibration misses its target."""
     lines = []
-    strategies = dict.fromkeys(name for problem in problems for name in problem.strategies)
+    strategies = dict.fromkeys(name for problem in problems for name in problem.contenders)
     for strategy in strategies:
         found: dict[str, list[str]] = {}
         for problem in problems:
