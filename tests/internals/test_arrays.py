@@ -1,36 +1,36 @@
-"""Control flow that is written once for NumPy and JAX."""
+"""Array functions that NumPy and JAX compute in different ways."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from procurl.internals.arrays import compute_if
+from procurl.internals.arrays import largest_ids, ranks
 
-
-def test_a_computation_depends_on_its_condition_in_every_run():
-    due = np.array([True, False, True])
-    old, new = np.arange(3.0), np.arange(10.0, 13.0)
-    expected = np.where(due, new, old)
-    here = [compute_if(np, d, lambda n=n: n, o) for d, o, n in zip(due, old, new, strict=True)]
-    there = jax.jit(jax.vmap(lambda d, o, n: compute_if(jnp, d, lambda: n, o)))(due, old, new)
-    np.testing.assert_array_equal(here, expected)
-    np.testing.assert_array_equal(there, expected)
+both = pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
 
 
-def test_a_computation_is_skipped_if_no_run_needs_it():
-    computed = []
+@both
+def test_ranks_count_from_the_highest_and_keep_the_order_of_equals(xp):
+    """Among 3, 1, 3 and 2, without the 9: ranks 1, 4, 2 and 3."""
+    values = xp.asarray([3.0, 9.0, 1.0, 3.0, 2.0])
+    among = xp.asarray([True, False, True, True, True])
+    found = np.asarray(ranks(values, among))
+    assert found[[0, 2, 3, 4]].tolist() == [1, 4, 2, 3]
+    assert found[1] >= 5
 
-    def compute(value):
-        jax.debug.callback(lambda v: computed.append(float(v)), value)
-        return value
 
-    compiled = jax.jit(
-        jax.vmap(lambda due, value: compute_if(jnp, due, lambda: compute(value), -value))
-    )
-    values = jnp.array([1.0, 2.0])
-    compiled(jnp.array([False, False]), values).block_until_ready()
-    jax.effects_barrier()
-    assert computed == []
-    compiled(jnp.array([False, True]), values).block_until_ready()
-    jax.effects_barrier()
-    assert computed
+@both
+def test_without_a_value_to_rank_all_come_last(xp):
+    assert (np.asarray(ranks(xp.zeros(3), xp.zeros(3, dtype=bool))) >= 1).all()
+
+
+def test_ranks_agree_on_many_equal_values():
+    rng = np.random.default_rng(0)
+    values, among = rng.integers(0, 5, 200) * 1.0, rng.random(200) < 0.5
+    here, there = ranks(values, among), ranks(jnp.asarray(values), jnp.asarray(among))
+    np.testing.assert_array_equal(here[among], np.asarray(there)[among])
+
+
+@both
+def test_the_largest_by_position(xp):
+    assert np.asarray(largest_ids(xp.asarray([5.0, -1.0, 7.0, 6.0]), 2)).tolist() == [2, 3]

@@ -63,6 +63,23 @@ def largest_ids(values: Array, count: int) -> Array:
     return xp.sort(lax.top_k(values, count)[1])
 
 
+def ranks(values: Array, among: Array) -> Array:
+    """[n] the rank of each value, 1 for the highest; the earlier comes first among equals.
+
+    Args:
+        values: [n].
+        among: [n] bool, the values to rank; the others come after them, in any order.
+    """
+    xp = namespace(values, among)
+    if xp is np:  # only those that are ranked, and without sorting twice: pools may be large
+        chosen = np.flatnonzero(among)
+        found = np.full(len(values), len(values))
+        found[chosen[np.argsort(-values[chosen], stable=True)]] = np.arange(1, len(chosen) + 1)
+        return found
+    order = xp.argsort(xp.where(among, -values, xp.inf), stable=True)
+    return 1 + xp.argsort(order, stable=True)  # the inverse permutation
+
+
 def while_loop(
     xp: Any, condition: Callable[[Carry], Array], body: Callable[[Carry], Carry], carry: Carry
 ) -> Carry:

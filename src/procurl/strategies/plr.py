@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, namespace
+from procurl.internals.arrays import Array, namespace, ranks
 from procurl.internals.checks import (
     require_choice,
     require_flag,
@@ -93,8 +93,7 @@ class PLR(Strategy):
         n = state.score.shape[0]
         seen = state.seen.astype(state.score.dtype)
         count = xp.sum(seen)
-        order = xp.argsort(xp.where(state.seen, -state.score, xp.inf), stable=True)
-        rank = 1 + xp.argsort(order, stable=True)  # the inverse permutation
+        rank = ranks(state.score, state.seen)
         by_score = seen * xp.exp(-xp.log(rank) / self.beta)
         age = seen * state.age
         by_age = xp.where(xp.sum(age) > 0, age, seen)
