@@ -36,8 +36,13 @@ class Sweep:
 
     def __init__(self, out, *more, steps=STEPS, before=()):
         command = [*LISTENING, *before, PROCURL, *SWEEP, "--steps", steps, "--out", out, *more]
-        # JAX's cache makes a start quick, and is itself cut off in the middle of its writes.
-        cache = {"JAX_PLATFORMS": "cpu", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        # JAX's cache makes a start quick, and is itself cut off in the middle of its writes. Other
+        # tests must not read what is left of it.
+        cache = {
+            "JAX_PLATFORMS": "cpu",
+            "JAX_COMPILATION_CACHE_DIR": f"{os.environ['JAX_COMPILATION_CACHE_DIR']}-of-sweeps",
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }
         self.process = subprocess.Popen(
             list(map(str, command)),
             env=os.environ | cache,
