@@ -38,7 +38,8 @@ class Preset(NamedTuple):
 _FIRST_OUTCOMES: Settings = {"decay": 0.9, "decay_steps": 1024.0, "bandwidth": 0.1}
 _ZERO_ONE: Settings = {"v_min": 0.0, "v_max": 1.0}
 _POOL_RANGE: Settings = {"v_min": None, "v_max": None}
-_WIDE_GATES = ("-gate_width", "gate_position:0+gate_width:8")
+# Agents solve tasks of low friction first; wide gates matter less.
+_LOW_FRICTION = ("friction", "friction:0")
 
 
 def _settings(
@@ -98,7 +99,7 @@ PRESETS: dict[str, Preset] = {
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 0.5, "max_kl": 0.5},
             plr={"rho": 0.5, "beta": 0.1},
-            easiest=_WIDE_GATES,
+            easiest=_LOW_FRICTION,
         ),
     ),
     "pointmass-d": Preset(
@@ -112,7 +113,7 @@ PRESETS: dict[str, Preset] = {
             space={"eta": 0.1, "kappa": 1},
             spdl={"threshold": 3.5},
             plr={"rho": 0.9, "beta": 0.3},
-            easiest=_WIDE_GATES,
+            easiest=_LOW_FRICTION,
         ),
     ),
     "basickarel": Preset(
