@@ -16,7 +16,7 @@ from procurl.strategies.strategy import Strategy
 def require_maskable(model: BaseAlgorithm, strategy: Strategy) -> None:
     """Raise unless steps of `model` can be excluded from learning."""
     name, algorithm = strategy_name(strategy), type(model).__name__
-    remedy = "use PPO or A2C, or a strategy that learns from all tasks, such as plr, robust=False"
+    remedy = "use PPO or A2C of Stable-Baselines3, or plr with robust=False"
     if not isinstance(model, OnPolicyAlgorithm):
         raise ValueError(
             f"{name} excludes tasks from learning, but {algorithm} learns from a replay buffer, "

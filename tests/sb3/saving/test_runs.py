@@ -208,9 +208,9 @@ def test_a_run_saves_the_episodes_of_the_rollout_before(tmp_path):
     assert read_archive(tmp_path / "curriculum.safetensors")[1]["ended.tasks"].size > 0
 
 
-def teachers_of(name):
+def teachers_of(name, **settings):
     """The teachers of a run before and after its environments are replaced."""
-    callback = CurriculumCallback(make_strategy(name))
+    callback = CurriculumCallback(make_strategy(name, **settings))
     model = new_model(DummyVecEnv([walk_env] * 2))
     model.learn(256, callback=callback)
     before = callback.teacher
@@ -230,9 +230,11 @@ def test_no_episode_is_lost_with_other_environments(name):
 
 
 def test_no_score_is_lost_with_other_environments():
-    before, after = teachers_of("plr")
+    before, after = teachers_of("plr", score="maxmc")
     assert before.totals.score.any()
     assert np.array_equal(after.totals.score, before.totals.score)
+    assert np.isfinite(before.totals.best).any()
+    assert np.array_equal(after.totals.best, before.totals.best)
 
 
 def test_a_folder_takes_the_latest_run(tmp_path):
