@@ -51,6 +51,7 @@ def _settings(
     plr: Settings,
     rollouts: Settings | None = None,
     easiest: tuple[str, str] | None = None,
+    sfl: Settings | None = None,
 ) -> dict[str, Settings]:
     """The settings of all strategies from the entries of the paper's table.
 
@@ -62,6 +63,7 @@ def _settings(
         rollouts: settings of the rollout estimates; None for `bounds`.
         easiest: where the hand-made strategies start, which the paper does not have: the column
             that `stages` follows, and the first box of `anneal`. None for their defaults.
+        sfl: further settings of `sfl`.
     """
     by_critic = {"beta": beta} | bounds
     by_rollouts = {"beta": beta, "refresh_every": refresh_every} | (
@@ -80,7 +82,7 @@ def _settings(
         "space-alt": by_critic,
         "easy": by_rollouts,
         "hard": by_rollouts,
-        "sfl": {name: given for name, given in by_rollouts.items() if name != "beta"},
+        "sfl": {name: given for name, given in by_rollouts.items() if name != "beta"} | (sfl or {}),
         "space": space,
         "spdl": spdl,
         "plr": plr,

@@ -17,6 +17,7 @@ from procurl.experiments.paper.run_pages import CURRICULUM_ROWS, ENGINES_ROWS, P
 from procurl.experiments.paper.sweeps import (
     BALL,
     DENSE,
+    FIELD_BY_SWEEP,
     HARD,
     KAREL,
     POINT_MASS,
@@ -178,6 +179,19 @@ def _variants() -> Iterable[Entry]:
         )
 
 
+def _field() -> Iterable[Entry]:
+    for sweep, others in FIELD_BY_SWEEP.items():
+        rows = (*(HARD_ROWS if sweep is HARD else METRICS_ROWS), *others)
+        hard = "hard-" if sweep is HARD else ""
+        yield Entry(
+            f"field-{hard}{sweep.env}",
+            "not in the paper",
+            f"Strategies of other papers on {'harder tasks of ' if hard else ''}{sweep.env}",
+            partial(run_pages.field_page, rows=rows),
+            {sweep: rows},
+        )
+
+
 def _claims() -> Entry:
     compared = ("procurl-val", "procurl-env", *claims.BASELINES)
     needs = {
@@ -217,6 +231,7 @@ ENTRIES: Mapping[str, Entry] = {
             _engines(),
             _small(),
             *_variants(),
+            *_field(),
         ],
         key=_order,
     )

@@ -75,6 +75,13 @@ def curves_page(runs: RecordsBySweep, out: Path) -> Page:
     return page._replace(body="\n".join([page.body, *pictures]))
 
 
+def field_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
+    """Strategies of other papers and made by hand beside the paper's."""
+    records = _only(runs)
+    curves = _complete(_curves_of(records.curves, rows))
+    return _standings(curves, records.results.steps, records.results.env, out)
+
+
 def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page:
     """Curves and their numbers, compared up to the last step that all runs have reached."""
     draw_curves(curves, out / "curves", env)

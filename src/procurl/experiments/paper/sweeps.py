@@ -82,3 +82,22 @@ VARIANTS = (
     (BALL, replace(BALL, name="ballcatching-val"), ("procurl-val:v_min=16,v_max=42",)),
     (BALL, replace(BALL, name="ballcatching-out"), ("procurl-out:v_min=26,v_max=60",)),
 )
+
+# Strategies from other papers and made by hand, none of which is in the paper. BasicKarel's tasks
+# have no contexts, which ALP-GMM and `anneal` need.
+FIELD = (
+    "learning-progress",
+    "learning-progress:form=absolute",
+    "alp-gmm",
+    "sfl",
+    "plr:score=maxmc",
+    "plr:robust=true",
+    "stages",
+    "anneal",
+    "mix:strategies=procurl-val+iid",
+)
+FIELD_BY_SWEEP = {
+    POINT_MASS: FIELD,
+    HARD: FIELD,
+    KAREL: tuple(name for name in FIELD if name not in ("alp-gmm", "anneal")),
+}
