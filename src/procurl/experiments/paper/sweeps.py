@@ -83,21 +83,19 @@ VARIANTS = (
     (BALL, replace(BALL, name="ballcatching-out"), ("procurl-out:v_min=26,v_max=60",)),
 )
 
-# Strategies from other papers and made by hand, none of which is in the paper. BasicKarel's tasks
+# Strategies of other papers and made by hand, none of which is in the paper. BasicKarel's tasks
 # have no contexts, which ALP-GMM and `anneal` need.
 FIELD = (
     "learning-progress",
-    "learning-progress:form=absolute",
     "alp-gmm",
     "sfl",
-    "plr:score=maxmc",
-    "plr:robust=true",
+    "plr:robust=true,score=maxmc",
     "stages",
     "anneal",
     "mix:strategies=procurl-val+iid",
 )
 FIELD_BY_SWEEP = {
-    POINT_MASS: FIELD,
+    POINT_MASS: (*FIELD, "learning-progress:form=absolute", "plr:score=maxmc"),
     HARD: FIELD,
     KAREL: tuple(name for name in FIELD if name not in ("alp-gmm", "anneal")),
 }
