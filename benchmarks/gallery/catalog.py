@@ -26,7 +26,7 @@ CARTPOLE = Sb3Learner(
         "gamma": 0.98,
         "learning_rate": 1e-3,
     },
-    steps=40_000,
+    steps=60_000,
     returns=(0.0, control.CARTPOLE_STEPS),
     episodes=6,
 )

@@ -12,6 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from gallery.problem import EVALUATIONS, Run
+from procurl.evidence import Scale, scale_of
 from procurl.sb3 import CurriculumCallback, PoolEvaluation, evaluate_pool
 from procurl.tasks.pool import TaskPool
 
@@ -41,11 +42,11 @@ class Sb3Learner:
         model.learn(self.steps, callback=[curriculum, probe])
         return probe.run
 
-    def achieved(self, found: PoolEvaluation) -> NDArray[np.float64]:
-        """[m] the success rates, or the mean returns on the problem's range."""
+    def achieved(self, found: PoolEvaluation, scale: Scale | None = None) -> NDArray[np.float64]:
+        """[m] the success rates, or the mean returns on `scale` or the problem's range."""
         if self.returns is None:
             return found.success
-        low, high = self.returns
+        low, high = self.returns if scale is None else (float(scale.low), float(scale.high))
         return np.clip((found.returns - low) / (high - low), 0.0, 1.0)
 
 
@@ -78,9 +79,15 @@ class _Probe(BaseCallback):
             tasks=self.tasks,
             seed=self.num_timesteps,
         )
-        achieved = self.learner.achieved(found)
-        estimate = self.curriculum.curriculum.success()
-        error = np.nan if estimate is None else np.abs(estimate[self.tasks] - achieved).mean()
         self.run.steps.append(float(self.num_timesteps))
-        self.run.performance.append(float(achieved.mean()))
-        self.run.calibration.append(float(error))
+        self.run.performance.append(float(self.learner.achieved(found).mean()))
+        self.run.calibration.append(self._error(found))
+
+    def _error(self, found: PoolEvaluation) -> float:
+        """How far PoS is off, on the scale of returns that the strategy has found."""
+        estimate = self.curriculum.curriculum.success()
+        if estimate is None:
+            return np.nan
+        teacher = self.curriculum.teacher
+        scale = scale_of(teacher.totals.returns, teacher.strategy.outcome_measure)
+        return float(np.abs(estimate[self.tasks] - self.learner.achieved(found, scale)).mean())
