@@ -321,7 +321,7 @@ def test_noise_comes_from_the_key():
 
 @pytest.mark.parametrize("name", strategy_names())
 def test_begins_with_the_strategys_own_distribution(name):
-    strategy = make_strategy(name).bind(TaskPool.from_seeds(N))
+    strategy = make_strategy(name).bind(TaskPool(np.arange(N)[:, None]))
     teaching = teacher_of(strategy).begin(strategy)
     expected = np.cumsum(strategy.probabilities(strategy.init(N)))
     np.testing.assert_allclose(teaching.cumulative, expected, atol=1e-6)

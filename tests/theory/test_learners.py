@@ -120,7 +120,9 @@ def test_theorem_2_prefers_a_harder_task_where_losses_teach_too():
 def distribution(name: str, p: np.ndarray, p_star: np.ndarray) -> np.ndarray:
     """[n] what a strategy does with the true p of every task."""
     settings = {"p_star": p_star} if name.startswith("procurl") else {}
-    curriculum = Curriculum(make_strategy(name, **settings), TaskPool.from_seeds(len(p)), seed=0)
+    curriculum = Curriculum(
+        make_strategy(name, **settings), TaskPool(np.arange(len(p))[:, None]), seed=0
+    )
     nothing = np.zeros(len(p))
     evidence = Evidence(
         step=1, values=p, rollout_success=p, wins=nothing, losses=nothing, score=p, played=nothing

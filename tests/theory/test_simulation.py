@@ -66,7 +66,8 @@ def test_steps_to_reach_by_hand():
 
 
 @pytest.mark.parametrize("learner", [REINFORCE, ABSTRACT])
-@pytest.mark.parametrize("name", strategy_names())
+# ALP-GMM needs contexts, which the tasks of the theory do not have.
+@pytest.mark.parametrize("name", [name for name in strategy_names() if name != "alp-gmm"])
 def test_every_registered_strategy_can_teach(name, learner):
     p = np.random.default_rng(0).uniform(0.1, 0.9, (2, 6))
     trained = simulate(learner, make_strategy(name), p, seeds=[0, 1], episodes=53)

@@ -190,7 +190,7 @@ def episode_count(callback):
 
 
 def test_no_episode_is_lost_where_episodes_restart(tmp_path):
-    strategy = make_strategy("procurl-out", decay=1.0)
+    strategy = make_strategy("procurl-out", decay=1.0, decay_steps=1.0)
     callback = CurriculumCallback(strategy)
     new_model(DummyVecEnv([walk_env] * 2)).learn(256, callback=callback)
     callback.save(tmp_path)
