@@ -83,8 +83,7 @@ VARIANTS = (
     (BALL, replace(BALL, name="ballcatching-out"), ("procurl-out:v_min=26,v_max=60",)),
 )
 
-# Strategies of other papers and made by hand, none of which is in the paper. BasicKarel's tasks
-# have no contexts, which ALP-GMM and `anneal` need.
+# Strategies of other papers and made by hand, none of which is in the paper.
 FIELD = (
     "learning-progress",
     "alp-gmm",
@@ -97,5 +96,4 @@ FIELD = (
 FIELD_BY_SWEEP = {
     POINT_MASS: (*FIELD, "learning-progress:form=absolute", "plr:score=maxmc"),
     HARD: FIELD,
-    KAREL: tuple(name for name in FIELD if name not in ("alp-gmm", "anneal")),
 }
