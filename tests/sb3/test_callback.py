@@ -263,7 +263,7 @@ def test_large_pools_are_refreshed_in_slices():
 
 
 def test_outcomes_reach_the_strategy():
-    strategy = make_strategy("procurl-out", decay=1.0)
+    strategy = make_strategy("procurl-out", decay=1.0, decay_steps=1.0)
     callback, counts = CurriculumCallback(strategy, seed=5), []
 
     class Counted(Picks):
