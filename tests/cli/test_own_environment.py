@@ -84,6 +84,23 @@ def test_a_changed_file_is_refused(folder, capsys):
     assert f"{folder / 'out'} holds another experiment: its environment's code differs (" in error
 
 
+def test_a_command_that_failed_early_does_not_keep_its_directory(folder, capsys):
+    """The remedy of its message changes the environment, the strategies or the pool."""
+    (folder / "nan").mkdir()
+    file, reward = folder / "nan" / "walk.py", "float(won), won"
+    assert reward in CODE
+    file.write_text(CODE.replace(reward, "float('nan'), won"))
+    words = command(folder, "--seeds", "1", env="nan/walk.py:Corridor", out="failed")
+    with training_here():
+        assert main(words) == 2
+        assert "fix the environment or leave the task out of the pool" in capsys.readouterr().err
+        file.write_text(CODE)
+        assert main([*words, "--strategies", "iid"]) == 0
+    assert {row["strategy"] for row in rows(folder / "failed", capsys)} == {"iid"}
+    with read_store(folder / "failed") as store:
+        assert store.plan.seeds == {"iid": 1}
+
+
 def test_an_algorithm_of_stable_baselines3_keeps_its_models(folder, capsys):
     pytest.importorskip("stable_baselines3")
     from stable_baselines3 import DQN

@@ -22,7 +22,9 @@ from procurl.experiments.request import (
     TrainingOptions,
 )
 from procurl.experiments.running import ray_backend
+from procurl.experiments.running.slots import NAMES
 from procurl.records.experiment import RunPlan
+from procurl.records.results import RunId
 from procurl.records.store import open_experiment, read_store
 from tests.experiments import corridor
 from tests.experiments.corridor import Corridor, lengths
@@ -53,7 +55,7 @@ def four_cores(monkeypatch):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """The batches of every comparison on `trained.device`; nothing is trained."""
+    """The batches of every comparison on `trained.device`, which get an empty checkpoint only."""
 
     class Trained(list):
         device = "cpu"
@@ -71,6 +73,9 @@ def trained(monkeypatch):
 
         def run(self, folder, job, batches, report):
             trained.append([(batch.first_seed, batch.width) for batch in batches])
+            for batch in batches:
+                (folder / batch.folder).mkdir(parents=True, exist_ok=True)
+                (folder / batch.folder / NAMES[0]).touch()
 
     monkeypatch.setattr(compare_module, "make_backend", lambda *_: Backend())
     monkeypatch.setattr(compare_module, "summarize", lambda *_: "")
@@ -219,7 +224,8 @@ def test_a_gpu_has_one_process_or_as_many_as_requested(workers, monkeypatch):
 
 def test_batches_are_those_of_the_directory(workers, tmp_path):
     """With a width of two, it has more batches than eight new seeds would need."""
-    open_experiment(tmp_path, job().experiment, POOL, RunPlan({"iid": 4})).close()
+    with open_experiment(tmp_path, job().experiment, POOL, RunPlan({"iid": 4})) as store:
+        store.begin(RunId("iid", "", 0))
     assert width_of(request(tmp_path), "cpu") == 8
     many = request(tmp_path, workers=9)
     assert workers(many)[0] == 2 + 4  # of iid, and of the contender that is new

@@ -18,12 +18,13 @@ from procurl.experiments.running.live import live
 from procurl.experiments.running.local import LocalBackend, sole_user
 from procurl.experiments.running.logs import open_logs
 from procurl.experiments.running.recorder import recorder, unfinished_batches
+from procurl.experiments.running.unused import holds_runs, remove_unused_store
 from procurl.internals.files import write_text
 from procurl.internals.hardware import cores, has_gpu
 from procurl.internals.random_state import kept_random_state
 from procurl.records.evaluation import evaluation_tasks
 from procurl.records.experiment import Experiment, RunPlan
-from procurl.records.store import FILE, Store, open_experiment, read_store
+from procurl.records.store import Store, open_experiment, read_store
 from procurl.tasks.pool import TaskPool
 
 log = logging.getLogger(__name__)
@@ -39,8 +40,8 @@ class Summary(NamedTuple):
 def compare(request: ComparisonRequest) -> Summary:
     """Train every strategy with every seed and return the table and the path of the report.
 
-    Results, the report and checkpoints go to `request.out`. An existing directory is continued:
-    runs that are finished there are not trained again.
+    Results, the report and checkpoints go to `request.out`. A directory with runs is continued:
+    those that are finished there are not trained again.
     """
     request.check()
     _check_width(request)
@@ -52,7 +53,7 @@ def compare(request: ComparisonRequest) -> Summary:
         plan = RunPlan({}).extend(request.contenders, request.seeds)
         with (
             sole_user(out),
-            open_experiment(out, experiment, pool, plan, output.command) as store,
+            _open_store(out, experiment, pool, plan, output.command) as store,
             open_logs(store.experiment, output.tensorboard, output.wandb) as logs,
         ):
             job = Job(store.experiment, pool, test_pool, output.keep_models, request.source)
@@ -66,6 +67,14 @@ def compare(request: ComparisonRequest) -> Summary:
                 ordered = costly_first(missing, lambda contender: cost_of(request, contender))
                 backend.run(out, job, ordered, recorder(store, logs, show))
             return summarize(out, store)
+
+
+def _open_store(
+    out: Path, experiment: Experiment, pool: TaskPool, plan: RunPlan, command: str | None
+) -> Store:
+    """The store of the directory; one without runs may belong to another experiment."""
+    remove_unused_store(out)
+    return open_experiment(out, experiment, pool, plan, command)
 
 
 def headline(experiment: Experiment, pool: TaskPool) -> str:
@@ -151,7 +160,7 @@ def render(out: Path, picture: Path, tasks: int = 4) -> None:
 def _check_width(request: ComparisonRequest) -> None:
     """Raise ValueError if the directory holds runs of another width than requested."""
     wanted = request.training.width
-    if wanted is None or not (request.out / FILE).exists():
+    if wanted is None or not holds_runs(request.out):
         return
     with read_store(request.out) as store:
         width = store.experiment.width
@@ -178,7 +187,7 @@ def make_backend(request: ComparisonRequest) -> Backend:
 def _count_batches(request: ComparisonRequest, device: str) -> int:
     """The number of batches once `request` is added to what its directory already holds."""
     width, plan = width_of(request, device), RunPlan({})
-    if (request.out / FILE).exists():
+    if holds_runs(request.out):
         with read_store(request.out) as store:
             width, plan = store.experiment.width, store.plan
     return len(batches_of(plan.extend(request.contenders, request.seeds), width))
