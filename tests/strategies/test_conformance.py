@@ -149,47 +149,58 @@ def test_leaves_state_and_evidence_untouched(name):
         np.testing.assert_array_equal(old, new)
 
 
+def advance(strategy, state, evidence):
+    state = strategy.update(state, evidence)
+    return state, strategy.probabilities(state)
+
+
+@cache
+def compiled_advance(name: str):
+    """`advance` compiled for a case, and a list with an entry per trace.
+
+    Compiling takes longer than all else here, so the tests of a case share the program.
+    """
+    register_settings(strategy_of(name))
+    traces = []
+
+    def traced_advance(strategy, state, evidence):
+        traces.append(name)
+        return advance(strategy, state, evidence)
+
+    return jax.jit(traced_advance), traces
+
+
 @every_strategy
 def test_jit_equals_eager_numpy_and_compiles_once(name):
     strategy = strategy_of(name)
-    register_settings(strategy)
-    traces = 0
-
-    def advance(strategy, state, evidence):
-        nonlocal traces
-        traces += 1
-        state = strategy.update(state, evidence)
-        return state, strategy.probabilities(state)
-
-    compiled = jax.jit(advance)
+    compiled, traces = compiled_advance(name)
     state, traced = strategy.init(N), to_jax(strategy.init(N))
     for i in range(3):
         evidence = full_evidence(N, seed=i, step=1024 * (i + 1))
         state, p = advance(strategy, state, evidence)
         traced, q = compiled(to_jax(strategy), traced, to_jax(evidence))
         np.testing.assert_allclose(q, p, rtol=2e-4, atol=2e-6)
-    assert traces == 3 + 1
+    assert len(traces) == 1
     assert jax.tree.structure(traced) == jax.tree.structure(to_jax(strategy.init(N)))
 
 
 @every_strategy
 def test_never_gives_nan_under_jit(name):
     strategy = strategy_of(name)
-    register_settings(strategy)
-    update, probabilities = jax.jit(type(strategy).update), jax.jit(type(strategy).probabilities)
+    compiled, _ = compiled_advance(name)
     settings, state = to_jax(strategy), to_jax(strategy.init(N))
     odd = np.array(UNUSUAL)
     for i, values in enumerate([odd, np.full(N, np.nan), np.full(N, np.inf), np.full(N, 0.3)]):
         fields = ("values", "rollout_success", "rollout_top", "score")
         evidence = full_evidence(N, i, **dict.fromkeys(fields, values))
-        state = update(settings, state, to_jax(evidence))
-        assert_distribution(probabilities(settings, state), N, tolerance=1e-5)
+        state, p = compiled(settings, state, to_jax(evidence))
+        assert_distribution(p, N, tolerance=1e-5)
 
 
 @every_strategy
 def test_vmaps_over_runs_and_numeric_settings_without_a_second_compilation(name):
     strategy, numeric = strategy_of(name), CASES[name].numeric
-    register_settings(strategy)
+    single, single_traces = compiled_advance(name)
     assert bool(numeric) == bool(jax.tree.leaves(strategy))  # a setting differs if there is one
     runs = 4
     traces = 0
@@ -201,20 +212,21 @@ def test_vmaps_over_runs_and_numeric_settings_without_a_second_compilation(name)
 
     batched = jax.jit(jax.vmap(one_run))
     seeds = [to_jax(full_evidence(N, seed)) for seed in range(runs)]
-    evidence = jax.tree.map(lambda *leaves: jnp.stack(leaves), *seeds)
-    state = jax.tree.map(lambda leaf: jnp.stack([leaf] * runs), to_jax(strategy.init(N)))
+    evidence = jax.tree.map(lambda *leaves: np.stack(leaves), *seeds)
+    start = to_jax(strategy.init(N))
+    state = jax.tree.map(lambda leaf: np.stack([leaf] * runs), start)
     for scale in (1.0, 0.5):
         factors = [scale * (1.0 - 0.1 * run) for run in range(runs)]
         settings = [
             to_jax(scaled(strategy, numeric, factor) if numeric else strategy) for factor in factors
         ]
-        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings)
-        got = batched(stacked, state, evidence)
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *settings)
+        got = np.asarray(batched(stacked, state, evidence))
         for run in range(runs):
-            expected = one_run(settings[run], to_jax(strategy.init(N)), seeds[run])
+            _, expected = single(settings[run], start, seeds[run])
             np.testing.assert_allclose(got[run], expected, rtol=1e-4, atol=1e-6)
             assert_distribution(got[run], N, tolerance=1e-5)
-    assert traces == 1 + 2 * runs
+    assert traces == len(single_traces) == 1
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.relabel])
