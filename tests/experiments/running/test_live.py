@@ -36,7 +36,7 @@ def test_standing_by_hand():
     assert (now.steps, now.total) == (6000, 8000)
     assert (now.finished, now.runs) == (4, 8)
     assert now.speed == pytest.approx(400.0)
-    assert now.summary == "4/8 runs  400 steps/s  performance 0.250"
+    assert now.summary == "4/8 runs  400 steps/s  performance 0.250 (in training)"
     assert sweep.seconds_left() == pytest.approx(5.0)
 
 
@@ -55,6 +55,37 @@ def test_the_end_is_guessed_from_the_slowest_where_a_contender_has_not_begun():
     for clock.now, step in ((0.0, 0), (1.0, 50), (2.0, 100)):
         sweep.update(said(VAL[0], step))
     assert sweep.seconds_left() == pytest.approx(3900 / 50)
+
+
+def test_the_time_left_does_not_jump_when_a_batch_makes_room_for_the_next():
+    """Two of four batches side by side, at 100 steps a second: 20 seconds for 4000 steps."""
+    clock = Clock()
+    sweep = SweepProgress(1000, [*VAL, *IID], [], clock)
+    for clock.now, step in ((0.0, 0), (1.0, 100), (2.0, 200), (9.0, 900)):
+        for batch in (VAL[0], IID[0]):
+            sweep.update(said(batch, step))
+    assert sweep.seconds_left() == pytest.approx((2 * 100 + 2 * 1000) / 100 / 2)
+    clock.now = 10.0
+    sweep.update(said(VAL[0], 1000, finished=(None,) * 4))
+    assert sweep.seconds_left() == pytest.approx((100 + 2 * 1000) / 100 / 2)
+    sweep.update(said(IID[0], 1000, finished=(None,) * 4))
+    assert sweep.seconds_left() == pytest.approx(2 * 1000 / 100 / 2)
+    for batch in (VAL[1], IID[1]):
+        sweep.update(said(batch, 0))
+    assert sweep.seconds_left() == pytest.approx(2 * 1000 / 100 / 2)
+    sweep.update(said(VAL[1], 1000, finished=(None,) * 4))
+    assert sweep.seconds_left() == pytest.approx(1000 / 100)  # the last one trains alone
+
+
+def test_a_run_that_starts_does_not_lower_the_performance_of_finished_ones():
+    sweep = SweepProgress(1000, VAL, [])
+    sweep.update(said(VAL[0], 900, performance=-5.0))
+    assert sweep.contender("procurl-val").summary.endswith("performance -5.000 (in training)")
+    sweep.update(said(VAL[0], 1000, performance=-4.0, finished=(None,) * 4))
+    sweep.update(said(VAL[1], 100, performance=-40.0))
+    assert sweep.contender("procurl-val").summary.endswith("performance -4.000 (finished)")
+    sweep.update(said(VAL[1], 1000, performance=-2.0, finished=(None,) * 4))
+    assert sweep.contender("procurl-val").summary.endswith("performance -3.000 (finished)")
 
 
 def test_a_finished_batch_has_no_speed():

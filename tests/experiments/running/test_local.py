@@ -75,6 +75,16 @@ def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
     assert heard == said
 
 
+def test_ctrl_c_says_at_once_what_it_waits_for(monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr(local.LocalBackend, "stop", lambda _: shown.append(capsys.readouterr().err))
+    with pytest.raises(KeyboardInterrupt), local.LocalBackend(0, "cpu", "json"):
+        raise KeyboardInterrupt
+    with pytest.raises(OSError, match="lost"), local.LocalBackend(0, "cpu", "json"):
+        raise OSError("lost")
+    assert shown == ["\nstopping, up to 10 s for last checkpoints…\n", ""]
+
+
 def make_worker(target, *arguments):
     """A process that runs `target` in place of training, seen from the driver."""
     context = multiprocessing.get_context("spawn")

@@ -23,13 +23,16 @@ class ContenderProgress(NamedTuple):
     finished: int  # runs
     runs: int
     speed: float | None  # steps per second of all its runs that are training now
-    performance: float | None  # mean over the runs that have been evaluated
+    performance: float | None  # mean over the runs that `final` names
+    final: bool  # whether it is of the finished runs; otherwise of those in training
 
     @property
     def summary(self) -> str:
         """Finished runs, speed and performance, as text."""
         speed = "–" if self.speed is None else f"{self.speed:,.0f}"
-        score = "–" if self.performance is None else f"{self.performance:.3f}"
+        score = "–"
+        if self.performance is not None:
+            score = f"{self.performance:.3f} ({'finished' if self.final else 'in training'})"
         return f"{self.finished}/{self.runs} runs  {speed} steps/s  performance {score}"
 
 
@@ -59,6 +62,7 @@ class SweepProgress:
         self._planned = planned or {}
         self._scores: dict[RunBatch, float] = {}
         self._begun: dict[RunBatch, int] = {}  # step of the first report
+        self._side_by_side = 1  # the most batches that have trained at once
         self._since: dict[RunBatch, tuple[float, int]] = {}  # time and step after compilation
         self._speeds: dict[RunBatch, float] = {}  # steps per second of one of its runs
         self.labels = list(dict.fromkeys(batch.contender.label for batch in batches))
@@ -75,12 +79,17 @@ class SweepProgress:
                 self._speeds[batch] = (self._at[batch] - step) / (now - since)
         if progress.finished is not None:
             self._finished.add(batch)
+        in_training = sum(begun not in self._finished for begun in self._begun)
+        self._side_by_side = max(self._side_by_side, in_training)
 
     def contender(self, label: str) -> ContenderProgress:
         """The progress of one contender."""
         mine = [batch for batch in self._at if batch.contender.label == label]
         runs = sum(batch.width for batch in mine)
-        scores = [self._scores[batch] for batch in mine if batch in self._scores]
+        scored = [batch for batch in mine if batch in self._scores]
+        # A run that starts would drag the mean down, as if the finished ones had become worse.
+        final = [batch for batch in scored if batch in self._finished]
+        scores = [self._scores[batch] for batch in final or scored]
         training = [b for b in mine if b in self._speeds and b not in self._finished]
         return ContenderProgress(
             label,
@@ -90,6 +99,7 @@ class SweepProgress:
             runs=sum(map(self._requested, mine)),
             speed=sum(self._speeds[b] * b.width for b in training) if training else None,
             performance=sum(scores) / len(scores) if scores else None,
+            final=bool(final),
         )
 
     def _requested(self, batch: RunBatch) -> int:
@@ -98,10 +108,12 @@ class SweepProgress:
         return max(0, min(batch.width, planned - batch.first_seed))
 
     def seconds_left(self) -> float | None:
-        """An estimate of the time left; None while no speed is known.
+        """An estimate of the time left for all batches; None while no speed is known.
 
-        Every batch is taken to be as fast as the other batches of its contender. A contender that
-        has not started is taken to be as fast as the slowest that has.
+        As many batches are taken to train side by side as have done so, even if one has just
+        finished and the next has not started. Every batch is taken to be as fast as the other
+        batches of its contender, and a contender that has not started as fast as the slowest that
+        has.
         """
         known: dict[str, list[float]] = {}
         for batch, speed in self._speeds.items():
@@ -115,8 +127,7 @@ class SweepProgress:
             for batch, step in self._at.items()
             if batch not in self._finished
         ]
-        side_by_side = sum(batch not in self._finished for batch in self._begun)
-        return max(max(left, default=0.0), sum(left) / max(side_by_side, 1))
+        return max(max(left, default=0.0), sum(left) / self._side_by_side)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from procurl.experiments.running.batch import Progress, train_batch
 from procurl.experiments.running.slots import Slots
 from procurl.internals.files import remove_leftovers, write_bytes
 from procurl.internals.hardware import cores
+from procurl.internals.streams import safe
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 # The terminal sends these to all processes of a command; the driver alone decides what to do.
@@ -84,7 +85,10 @@ class LocalBackend:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
+        if error[0] is KeyboardInterrupt:
+            limit = f"up to {STOP_SECONDS:.0f} s"
+            print(f"\nstopping, {limit} for last checkpoints…", file=safe(sys.stderr), flush=True)
         self.stop()
 
     def run(
