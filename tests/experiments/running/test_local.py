@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -83,6 +84,42 @@ def test_ctrl_c_says_at_once_what_it_waits_for(monkeypatch, capsys):
     with pytest.raises(OSError, match="lost"), local.LocalBackend(0, "cpu", "json"):
         raise OSError("lost")
     assert shown == ["\nstopping, up to 10 s for last checkpoints…\n", ""]
+
+
+def save_when_stopped(pipe, count, device, preload):
+    """Write the file `preload` in place of a last checkpoint."""
+
+    def save(*_):
+        Path(preload).touch()
+        sys.exit()
+
+    signal.signal(signal.SIGTERM, save)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, local.GROUP_SIGNALS)
+    pipe.send("progress")
+    signal.pause()
+
+
+@pytest.mark.parametrize(
+    ("error", "saved"),
+    [
+        (ValueError("the reward must be finite"), False),
+        (OSError("a training process was killed"), True),
+        (KeyboardInterrupt(), True),
+    ],
+)
+def test_a_mistake_in_one_run_leaves_no_last_checkpoint_of_another(
+    tmp_path, monkeypatch, error, saved
+):
+    """It would keep the corrected command, which is another experiment, out of the directory."""
+
+    def report(_):
+        raise error
+
+    monkeypatch.setattr(local, "serve", save_when_stopped)
+    checkpoint = tmp_path / "checkpoint"
+    with pytest.raises(type(error)), local.LocalBackend(1, "cpu", str(checkpoint)) as backend:
+        backend.run(tmp_path, None, ["batch"], report)
+    assert checkpoint.exists() == saved
 
 
 def make_worker(target, *arguments):

@@ -26,6 +26,8 @@ ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 GROUP_SIGNALS = (signal.SIGINT, signal.SIGHUP)
 STOPPED = 128 + signal.SIGTERM  # exit status of a process that stopped on request
 STOP_SECONDS = 10.0  # given to a process to write its last checkpoint
+# What a user corrects. That makes another experiment, to which no last checkpoint would belong.
+MISTAKES = (ValueError, TypeError)
 EXIT_SECONDS = 5.0  # between the end of a process's messages and its exit
 
 
@@ -89,6 +91,9 @@ class LocalBackend:
         if error[0] is KeyboardInterrupt:
             limit = f"up to {STOP_SECONDS:.0f} s"
             print(f"\nstopping, {limit} for last checkpoints…", file=safe(sys.stderr), flush=True)
+        elif isinstance(error[1], MISTAKES):
+            for worker in self._all:
+                worker.process.kill()
         self.stop()
 
     def run(
