@@ -148,6 +148,7 @@ def test_a_forgotten_task_is_status_1_and_gets_no_program(folder, capsys):
         (["corridor.py:Coridor", "--pool", "tasks.csv"], "Did you mean 'corridor.py:Corridor'?"),
         (["nowhere.py:make", "--pool", "tasks.csv"], "nowhere.py does not exist"),
         (["CartPole-v1", "--pool", "seeds:none"], "must be a positive integer, got 'seeds:none'"),
+        (["CartPole-v1", "--pool", "seed:10"], "is not a file; for seeds write seeds:10"),
         (["CartPole-v1", "--pool", "seeds:9", "--seconds", "0"], "seconds must be a finite number"),
     ],
 )

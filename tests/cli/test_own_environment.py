@@ -177,6 +177,18 @@ def test_observations_that_stable_baselines3_cannot_read_are_named(folder, capsy
     assert "the part 'said' of the observations is in a Text space, which Stable-Base" in error
 
 
+def test_an_old_step_is_explained_with_the_task(folder, capsys):
+    (folder / "old.py").write_text(
+        CODE + "\n\nclass Old(Corridor):\n"
+        "    def step(self, action):\n"
+        "        return super().step(action)[:4]\n"
+    )
+    assert main(command(folder, "--seeds", "1", env="old.py:Old", out="mistake")) == 2
+    error = capsys.readouterr().err
+    assert "procurl compare: step 1 of task " in error
+    assert ") returned 4 values; Gymnasium's step returns 5: observation, reward, term" in error
+
+
 def test_an_animation_needs_an_environment_of_ours(folder, capsys):
     words = ["train", "CartPole-v1", "--strategy", "iid", "--render", f"{folder / 'a.gif'}"]
     assert main([*words, "--out", f"{folder / 'mistake'}"]) == 2

@@ -21,6 +21,14 @@ class Forgetful(Corridor):
         return super().reset(seed=seed, options={"context": [3.0]})
 
 
+class Endless(Corridor):
+    """A corridor whose episodes have no end."""
+
+    def step(self, action):
+        observation, reward, _, _, info = super().step(action)
+        return observation, reward, False, False, info
+
+
 class Reached(Exception):
     pass
 
@@ -33,6 +41,15 @@ def test_a_task_that_changes_nothing_is_logged(caplog):
         )
     (record,) = caplog.records
     assert record.getMessage().startswith(f"{ENV}: the task changes nothing")
+
+
+def test_an_episode_without_end_is_logged_with_the_remedy(caplog):
+    endless = "tests.experiments.test_start_warnings:Endless"
+    with caplog.at_level(logging.WARNING, logger="procurl"):
+        comparison.warn_at_start(resolve_environment(endless), lengths())
+    messages = [record.getMessage() for record in caplog.records]
+    (message,) = [each for each in messages if "did not end within 10,000 steps" in each]
+    assert "return gymnasium.wrappers.TimeLimit(env, max_episode_steps=…) from the func" in message
 
 
 def test_a_sweep_checks_an_environment_of_a_user_before_it_trains(tmp_path, monkeypatch):

@@ -169,7 +169,7 @@ def test_episodes_that_do_not_end(monkeypatch):
     monkeypatch.setattr("procurl.sb3.envs.episodes.LONGEST_EPISODE", 50)
     monkeypatch.setattr("procurl.sb3.envs.episodes.COLLECT_EVERY", 10)
     model = PPO("MlpPolicy", walk_env(), device="cpu")
-    message = r"not ended after 50 steps, on task 3 \(length=4\): wrap the environment in gymnasium"
+    message = r"not ended after 50 steps, on task 3 \(length=4\): return gymnasium"
     with pytest.raises(ValueError, match=message):
         evaluate_pool(model, Endless, LENGTHS)
     assert len(evaluate_pool(model, Endless, LENGTHS, tasks=[0, 1, 2, 4, 5]).returns) == 5

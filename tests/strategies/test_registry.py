@@ -100,6 +100,14 @@ def test_unknown_names_are_answered_with_what_is_near(name, settings, message):
         make_strategy(name, **settings)
 
 
+def test_settings_after_a_name_belong_to_make_strategy():
+    with pytest.raises(ValueError, match="must be a name without settings") as error:
+        make_strategy("procurl-val:beta=10,measure=success")
+    assert str(error.value).endswith(
+        "pass make_strategy('procurl-val', beta=10, measure='success')"
+    )
+
+
 @pytest.mark.parametrize("name", strategy_names())
 def test_every_setting_that_is_listed_is_taken(name):
     strategy = make_strategy(name)

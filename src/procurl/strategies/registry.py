@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from procurl.evidence import Evidence
 from procurl.internals.checks import require_known, suggest
+from procurl.internals.setting_text import read_settings
 from procurl.internals.settings import with_settings
 from procurl.strategies.combined import Mix, Switch
 from procurl.strategies.easy_hard import Easy, Hard
@@ -146,7 +147,7 @@ def make_with_parts(name: str, settings: dict[str, Any], make: MakeStrategy) -> 
             `procurl-val[beta=10]`.
         make: the strategy of a name and settings.
     """
-    require_known("strategy", name, _REGISTRY, "strategies")
+    _require_name(name)
     default: Strategy = _REGISTRY[name].default()
     names = {
         part: [strategy_name(each) for each in inside]
@@ -237,3 +238,17 @@ def register_strategy(name: str, default: Callable[[], Any], when: str = "") -> 
     strategy.check()
     _check_evidence_fields(strategy)
     _REGISTRY[name] = Entry(default, when)
+
+
+def _require_name(name: object) -> None:
+    """Raise unless `name` is known; settings that follow a known name get a remedy of their own."""
+    base, sign, settings = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if sign and base in _REGISTRY:
+        given = "".join(
+            f", {key}={value!r}" for key, value in read_settings(settings, base).items()
+        )
+        raise ValueError(
+            f"strategy must be a name without settings, got {name!r}, which is for the command "
+            f"line: pass make_strategy({base!r}{given})"
+        )
+    require_known("strategy", name, _REGISTRY, "strategies")

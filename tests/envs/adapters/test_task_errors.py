@@ -86,7 +86,7 @@ def test_an_error_in_set_task_names_the_task():
     env = TaskEnv(Scripted(), pool, set_task=lambda env, task: fail())
     with pytest.raises(KeyError) as error:
         env.reset(options={"task": 0})
-    assert "TaskEnv: in the reset of task 0 ({'level': 'maze'}); repeat it" in note_of(error)
+    assert "TaskEnv: in set_task for task 0 ({'level': 'maze'}); repeat it" in note_of(error)
     with pytest.raises(KeyError) as error:
         env.reset(options={"task": 1})
     assert len(error.value.__notes__[0]) < 300
@@ -101,22 +101,36 @@ def test_a_reset_without_options_gets_its_own_remedy():
     with pytest.raises(TypeError) as error:
         env.reset(options={"task": 1})
     assert (
-        "TaskEnv: in the reset of task 1 (seed 8); define reset(self, *, seed=None, options=None) "
-        "in the environment, or pass TaskEnv a function set_task(env, task)"
+        "TaskEnv: in the reset of task 1 (seed 8); reset must accept seed= and options=: define "
+        "reset(self, *, seed=None, options=None)"
     ) in note_of(error)
 
 
 def test_an_episode_that_does_not_end_is_reported_once(monkeypatch, caplog):
     monkeypatch.setattr("procurl.envs.adapters.task_env.LONG_EPISODE", 30)
-    pool = TaskPool(POOL.contexts, names=POOL.names)
+    monkeypatch.setattr(task_errors, "_warned_of", set())
+    pool, same = (TaskPool(POOL.contexts, names=POOL.names) for _ in range(2))
     with caplog.at_level(logging.WARNING):
-        for env in [TaskEnv(Scripted(), pool)] * 2 + [TaskEnv(Scripted(), pool)]:
+        for env in [TaskEnv(Scripted(), pool)] * 2 + [TaskEnv(Scripted(), same)]:
             env.reset(options={"task": 1})
             for _ in range(40):
                 env.step(0)
     assert [record.getMessage() for record in caplog.records] == [
         "an episode has not ended after 30 steps, on task 1 (length=2, mass=3): the curriculum "
-        "learns nothing from it until it does, and evaluations wait for it. Wrap the environment "
-        "in gymnasium.wrappers.TimeLimit inside TaskEnv."
+        "learns nothing from it until it does, and evaluations wait for it. Return "
+        "gymnasium.wrappers.TimeLimit(env, max_episode_steps=…) from the function that makes the "
+        "environment, inside TaskEnv if you use it."
     ]
     assert task_errors.LONG_EPISODE >= 10_000
+
+
+def test_a_wrapper_that_unpacks_an_old_step_gets_a_remedy():
+    class Old(Scripted):
+        def step(self, action):
+            return np.zeros(1, np.float32), 0.0, False, {}
+
+    env = TaskEnv(gymnasium.wrappers.TimeLimit(Old(), 9), POOL)
+    env.reset(options={"task": 1})
+    with pytest.raises(ValueError, match="to unpack") as error:
+        env.step(0)
+    assert "(length=2, mass=3); step must return 5 values: observation" in note_of(error)

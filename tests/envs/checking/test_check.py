@@ -1,5 +1,6 @@
 """The doctor finds every fault, and none where there is none."""
 
+import re
 import time
 
 import gymnasium
@@ -162,7 +163,7 @@ def test_an_episode_that_never_ends_is_named(monkeypatch):
     ((level, text),) = found(result, "episodes")
     assert level == "problem"
     assert "did not end within 400 steps" in text
-    assert "TimeLimit" in text
+    assert "return gymnasium.wrappers.TimeLimit(env, max_episode_steps=…) from the func" in text
     assert result.measurements.play.steps == 800  # two are enough
 
 
@@ -194,9 +195,7 @@ def test_an_observation_that_is_not_finite_is_named():
     ("traits", "level", "text"),
     [
         ({"dtype": np.float64}, "note", "is float64, its space float32"),
-        ({"shape": (3,)}, "problem", "has shape (3,), its space (2,)"),
         ({"noise": 300.0}, "note", "is outside its space, "),
-        ({"reports": 1.0, "flag": 0.7}, "problem", "must be True or False at the end of an"),
     ],
 )
 def test_what_differs_from_its_declaration_is_found(traits, level, text):
@@ -204,19 +203,98 @@ def test_what_differs_from_its_declaration_is_found(traits, level, text):
     assert (seen, text in words) == (level, True)
 
 
+def test_an_observation_of_the_wrong_shape_ends_the_check():
+    ((level, words),) = found(check(shape=(3,)), "errors")
+    assert level == "problem"
+    assert words.startswith(
+        "the observation in the reset of task 0 (length=1) has shape (3,), its space (2,): correct "
+        "the environment or its observation_space"
+    )
+
+
+@pytest.mark.parametrize("flag", [0.7, "yes"])
+def test_a_success_that_is_no_flag_is_a_problem_of_success(flag):
+    (level, words), _ = found(check(reports=1.0, flag=flag), "success")
+    assert level == "problem"
+    assert "must be True or False at the end of an episode, got " in words
+    assert words.endswith("Leave it out if the environment has no notion of success.")
+
+
+class Malformed(Corridor):
+    """Returns from `step` what `change` makes of a correct result."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def step(self, action):
+        return self.change(*super().step(action))
+
+
 @pytest.mark.parametrize(
-    ("where", "text"),
+    ("change", "text"),
     [
-        ("reset", "reset to task 5 raised KeyError: 'level 6' Training would stop there"),
-        ("step", "step 1 of task 5 raised ZeroDivisionError: division by zero Training"),
+        (
+            lambda o, r, t, c, info: (o, r, t, info),
+            "step 1 of task 2 (length=3) returned 4 values; Gymnasium's step returns 5: "
+            "observation, reward, terminated, truncated, info",
+        ),
+        (
+            lambda o, r, t, c, info: (o, None, t, c, info),
+            "the reward must be a number, got None in step 1 of task 2 (length=3): return a float",
+        ),
+        (
+            lambda o, r, t, c, info: (o, np.array([0.5]), t, c, info),
+            "the reward must be a number, got array([0.5]) in step 1 of task 2 (length=3)",
+        ),
+        (
+            lambda o, r, t, c, info: (o, r, t, c, None),
+            "info must be a dict, got None in step 1 of task 2 (length=3): return {}",
+        ),
     ],
 )
-def test_errors_name_the_task(where, text):
+def test_a_malformed_result_names_task_and_step(change, text):
+    # Task 2 comes first in the order of random play.
+    ((level, words),) = found(check_environment(Malformed(change), POOL), "errors")
+    assert level == "problem"
+    assert words.startswith(text)
+
+
+def test_an_error_of_set_task_is_told_from_one_of_the_reset():
+    def set_task(env, task):
+        raise RuntimeError("valve stuck")
+
+    ((_, words),) = found(check(set_task=set_task), "errors")
+    assert words.startswith("set_task raised RuntimeError: valve stuck (")
+    assert "), on task 0 (length=1) Training would stop there" in words
+
+
+def test_a_reset_without_keywords_gets_the_signature():
+    class Plain(Corridor):
+        def reset(self):
+            return super().reset()
+
+    ((_, words),) = found(check_environment(Plain(), POOL), "errors")
+    assert "in the reset of task 0 (length=1) Training would stop there: reset must accept" in words
+    assert "define reset(self, *, seed=None, options=None)" in words
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "place"),
+    [
+        ("reset", "the environment raised KeyError: 'level 6' (", "the reset"),
+        ("step", "the environment raised ZeroDivisionError: division by zero (", "step 1"),
+    ],
+)
+def test_errors_name_the_task(where, text, place):
     result = check(fails=where, steps=2000)
     ((level, words),) = found(result, "errors")
     assert level == "problem"
     assert words.startswith(text)
-    assert words.endswith("the task is passed as reset(options={'context': task}).")
+    line = re.escape(f"), in {place} of task 5 (length=6) Training would stop there: repeat it")
+    assert re.search(rf"toy\.py, line \d+{line}", words)
+    # How the task is passed helps in the reset only.
+    assert words.endswith("passed as reset(options={'context': task}).") == (where == "reset")
     assert not result.usable
 
 
@@ -228,9 +306,20 @@ def test_success_is_judged_by_what_is_reported():
     assert level == "note"
     assert "of the episodes only" in text
     assert found(check(), "success") == [("ok", "returns are 0 or 1 and serve as success")]
+    far = TaskPool([[50.0 + task] for task in range(4)], names=["length"])
+    assert found(check(far), "success") == [("ok", "returns serve as success; all were 0")]
     ((level, text),) = found(check(cost=0.01), "success")
     assert level == "note"
     assert text.startswith("not reported: judged by the return")
+
+
+def test_success_under_another_name_is_noted():
+    def rename(observation, reward, terminated, truncated, info):
+        return observation, reward, terminated, truncated, {"success": bool(terminated)}
+
+    ((level, text),) = found(check_environment(Malformed(rename), POOL, steps=500), "success")
+    assert level == "note"
+    assert text.startswith("found info['success']; procurl reads info['is_success']")
 
 
 def test_returns_that_never_differ_are_noted():
@@ -240,6 +329,7 @@ def test_returns_that_never_differ_are_noted():
     assert text.startswith("0 in every episode of a random policy")
     ((level, text),) = found(check(cost=0.01), "returns")
     assert level == "ok"
+    assert text.startswith("90% of returns from ")
     assert "tasks average" in text
     assert "chance" not in text
 
@@ -249,7 +339,9 @@ def test_rare_rewards_are_seen():
     result = check(rare, steps=4000)
     returns = result.measurements.play.returns
     assert 0 < returns.mean() < 0.05
-    assert found(result, "returns")[0][1].startswith("0 to 1 for a random policy, median 0")
+    assert found(result, "returns")[0][1].startswith(
+        "all returns from 0 to 1 for a random policy, median 0"
+    )
 
 
 def test_tasks_that_are_equally_hard_are_noted():

@@ -23,10 +23,16 @@ except ImportError as error:
     raise ImportError("TaskEnv needs gymnasium: pip install 'procurl[sb3]'") from error
 
 from procurl.envs.adapters.gym_env import GymEnv
+from procurl.envs.adapters.results import (
+    require_finite_reward,
+    require_info,
+    require_shape,
+    require_values,
+)
 from procurl.envs.adapters.task_errors import (
     LONG_EPISODE,
+    add_set_task,
     add_task,
-    finite_reward,
     warn_of_long_episode,
 )
 
@@ -102,6 +108,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._finished: deque[tuple[int, float, int, float]] = deque(maxlen=MAX_EPISODES)
         self._return = 0.0
         self._length = 0
+        self._shape: tuple[int, ...] | None = None  # of observations in a Box, from the first reset
 
     def push_tasks(self, ids: Any) -> None:
         """Play the tasks `ids` [k] from the next reset on, in place of those still in the queue."""
@@ -149,11 +156,11 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.task = self._next_task(options)
         self._return, self._length = 0.0, 0
         self._add_task_option(self.task, options)
-        try:
-            observation, info = self._reset_to(self.task, seed, options)
-        except Exception as error:
-            add_task(error, self.pool, self.task, 0)
-            raise
+        result = self._reset_to(self.task, seed, options)
+        observation, info = require_values(result, self.pool, self.task, 0)
+        space = self.observation_space
+        self._shape = space.shape if isinstance(space, gymnasium.spaces.Box) else None
+        self._check(observation, info)
         return observation, info | {"task": self.task}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -161,11 +168,14 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise RuntimeError("the episode has not started: call reset before step")
         self._length += 1
         try:
-            observation, reward, terminated, truncated, info = self.env.step(action)
+            result: Any = self.env.step(action)
         except Exception as error:
             add_task(error, self.pool, self.task, self._length)
             raise
-        self._return += finite_reward(reward, self.pool, self.task, self._length)
+        place = (self.pool, self.task, self._length)
+        observation, reward, terminated, truncated, info = require_values(result, *place)
+        self._return += require_finite_reward(reward, *place)
+        self._check(observation, info)
         if self._length == LONG_EPISODE:
             warn_of_long_episode(self.pool, self.task, self._length)
         if terminated or truncated:
@@ -264,14 +274,28 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
         options[name] = np.array(task) if by_context else number if self._takes_ids else task
 
-    def _reset_to(
-        self, number: int, seed: int | None, options: dict[str, Any]
-    ) -> tuple[Any, dict[str, Any]]:
+    def _reset_to(self, number: int, seed: int | None, options: dict[str, Any]) -> Any:
+        """What the environment's reset to a task returns."""
         if self.task_setter is not None:
-            self.task_setter(self.env, self._tasks[number])
+            try:
+                self.task_setter(self.env, self._tasks[number])
+            except Exception as error:
+                add_set_task(error, self.pool, number)
+                raise
         elif self.pool.seeds is not None:
             seed = int(self._tasks[number])
-        return self.env.reset(seed=seed, options=options or None)
+        try:
+            return self.env.reset(seed=seed, options=options or None)
+        except Exception as error:
+            add_task(error, self.pool, number, 0)
+            raise
+
+    def _check(self, observation: Any, info: Any) -> None:
+        """Raise if an observation or info of the current step cannot be used."""
+        assert self.task is not None
+        require_info(info, self.pool, self.task, self._length)
+        if self._shape is not None:
+            require_shape(observation, self._shape, self.pool, self.task, self._length)
 
     def _success(self, info: dict[str, Any]) -> float:
         """`info["is_success"]` as 1 or 0, NaN if it is missing."""

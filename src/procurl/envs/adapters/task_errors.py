@@ -1,20 +1,28 @@
 """What goes wrong while an environment plays a task, with the task and the remedy."""
 
 import logging
-import math
 import textwrap
 import traceback
-from typing import Any
-from weakref import WeakSet
+from pathlib import Path
+from typing import NamedTuple
 
 from procurl.tasks.pool import TaskPool
 
 LONG_EPISODE = 30_000  # steps without an end after which a user is warned
 LONGEST_EPISODE = 300_000  # steps after which an evaluation stops waiting for the end
+END_EPISODES = (
+    "return gymnasium.wrappers.TimeLimit(env, max_episode_steps=…) from the function that makes "
+    "the environment, inside TaskEnv if you use it"
+)
 NOTE = "TaskEnv: "  # how a note of `add_task` begins
+SET_TASK = "in set_task for "  # how it continues for an error of `set_task`
+CALLERS = (  # files that call the methods of an environment
+    Path(__file__).with_name("task_env.py"),
+    Path(__file__).parents[1] / "checking" / "player.py",
+)
 SHOWN = 100  # characters of a task
 log = logging.getLogger(__name__)
-_warned_of: WeakSet[TaskPool] = WeakSet()  # pools with an episode that did not end
+_warned_of: set[str] = set()  # fingerprints of pools with an episode that did not end
 
 
 def describe_task(pool: TaskPool, task: int) -> str:
@@ -33,6 +41,11 @@ def describe_task(pool: TaskPool, task: int) -> str:
     return f"task {task} ({textwrap.shorten(content, SHOWN, placeholder='…')})"
 
 
+def describe_place(pool: TaskPool, task: int, step: int) -> str:
+    """Where in an episode something occurred, for a message; step 0 is the reset."""
+    return f"{f'step {step}' if step else 'the reset'} of {describe_task(pool, task)}"
+
+
 def add_task(error: Exception, pool: TaskPool, task: int, step: int) -> None:
     """Add a note to an error of the environment: where it occurred, and what to do.
 
@@ -42,59 +55,87 @@ def add_task(error: Exception, pool: TaskPool, task: int, step: int) -> None:
         task: id of the task that was played.
         step: of the episode, from 1; 0 is the reset.
     """
-    place = f"step {step}" if step else "the reset"
-    remedy = (
-        f"repeat it with env.reset(options={{'task': {task}}}), and fix the environment or leave "
-        "the task out of the pool"
-    )
-    if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
-        remedy = (
-            "define reset(self, *, seed=None, options=None) in the environment, or pass TaskEnv a "
-            "function set_task(env, task)"
-        )
-    error.add_note(f"{NOTE}in {place} of {describe_task(pool, task)}; {remedy}")
+    remedy = _interface_remedy(error, step) or _repeat(task)
+    error.add_note(f"{NOTE}in {describe_place(pool, task, step)}; {remedy}")
+
+
+def add_set_task(error: Exception, pool: TaskPool, task: int) -> None:
+    """As `add_task`, for an error of `set_task`."""
+    error.add_note(f"{NOTE}{SET_TASK}{describe_task(pool, task)}; {_repeat(task)}")
+
+
+class EnvironmentFailure(NamedTuple):
+    """An error that an environment raised while it played a task."""
+
+    text: str  # what was raised, with file and line, and the task
+    remedy: str
+    in_reset: bool = False  # which is where the environment receives the task
+
+
+def environment_failure(error: BaseException) -> EnvironmentFailure | None:
+    """What the notes of an error say; None if no environment raised it."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(NOTE)]
+    if not notes:
+        return None
+    where, _, remedy = notes[0].removeprefix(NOTE).rpartition("; ")
+    who = "the environment"
+    if where.startswith(SET_TASK):
+        who, where = "set_task", f"on {where.removeprefix(SET_TASK)}"
+    message = str(error).strip().partition("\n")[0]
+    kind = type(error).__name__ + (f": {message}" if message else "")
+    text = f"{who} raised {kind}{_line_of(error)}, {where}"
+    return EnvironmentFailure(text, remedy, where.startswith("in the reset"))
 
 
 def environment_error(error: BaseException) -> ValueError | None:
     """An error that an environment raised while it played a task, in one line; None for others."""
-    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(NOTE)]
-    if not notes:
-        return None
-    frames = traceback.extract_tb(error.__traceback__)
-    line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-    message = str(error).strip().partition("\n")[0]
-    where = notes[0].removeprefix(NOTE)
-    return ValueError(f"the environment raised {type(error).__name__}: {message}{line}, {where}")
+    failure = environment_failure(error)
+    return None if failure is None else ValueError(f"{failure.text}; {failure.remedy}")
 
 
-def finite_reward(reward: Any, pool: TaskPool, task: int, step: int) -> float:
-    """The reward as a number; raises if it is not a finite one."""
-    try:
-        number = float(reward)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"the reward must be a number, got {reward!r} in step {step} of "
-            f"{describe_task(pool, task)}"
-        ) from error
-    if not math.isfinite(number):
-        raise ValueError(
-            f"the reward must be finite, got {number} in step {step} of "
-            f"{describe_task(pool, task)}: fix the environment or leave the task out of the pool"
+def _repeat(task: int) -> str:
+    return (
+        f"repeat it with env.reset(options={{'task': {task}}}), and fix the environment or leave "
+        "the task out of the pool"
+    )
+
+
+def _interface_remedy(error: Exception, step: int) -> str:
+    """What to do if the methods of the environment have another signature than Gymnasium's."""
+    message = str(error)
+    if isinstance(error, TypeError) and "reset() got an unexpected keyword" in message:
+        return (
+            "reset must accept seed= and options=: define reset(self, *, seed=None, options=None)"
         )
-    return number
+    # A wrapper of Gymnasium unpacks what the environment inside it returns.
+    in_wrapper = "gymnasium" in traceback.extract_tb(error.__traceback__)[-1].filename
+    if in_wrapper and "to unpack (expected 5" in message and step:
+        return "step must return 5 values: observation, reward, terminated, truncated, info"
+    if in_wrapper and "to unpack (expected 2" in message and not step:
+        return "reset must return 2 values: observation, info"
+    return ""
+
+
+def _line_of(error: BaseException) -> str:
+    """' (FILE, line N)' of the user's code that raised an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    calls = [i for i, frame in enumerate(frames) if Path(frame.filename) in CALLERS]
+    inside = frames[calls[-1] + 1 :] if calls else frames
+    own = [frame for frame in inside if "site-packages" not in frame.filename] or inside
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
 
 
 def warn_of_long_episode(pool: TaskPool, task: int, step: int) -> None:
     """Log that an episode does not end, once for all environments that play this pool."""
-    if pool in _warned_of:
+    if pool.fingerprint in _warned_of:
         return
-    _warned_of.add(pool)
+    _warned_of.add(pool.fingerprint)
     log.warning(
         "an episode has not ended after %s steps, on %s: the curriculum learns nothing from it "
-        "until it does, and evaluations wait for it. Wrap the environment in "
-        "gymnasium.wrappers.TimeLimit inside TaskEnv.",
+        "until it does, and evaluations wait for it. %s.",
         f"{step:,}",
         describe_task(pool, task),
+        END_EPISODES[0].upper() + END_EPISODES[1:],
     )
 
 
@@ -102,6 +143,5 @@ def endless_error(pool: TaskPool, task: int, steps: int) -> ValueError:
     """The error for an episode of an evaluation or rollout that has not ended after `steps`."""
     return ValueError(
         f"an episode of an evaluation or rollout has not ended after {steps:,} steps, on "
-        f"{describe_task(pool, task)}: wrap the environment in gymnasium.wrappers.TimeLimit inside "
-        "TaskEnv"
+        f"{describe_task(pool, task)}: {END_EPISODES}"
     )

@@ -12,9 +12,11 @@ from procurl.envs.checking.measurements import Measurements
 from procurl.envs.checking.player import Player, PlayError
 
 SECONDS = 0.5  # about, at most
+END_SECONDS = 1.5  # more, at most, if no episode has ended
 TASKS = 20  # at most, whose first observations are compared
 STEPS = 200  # of random play
-SUBJECTS = ("tasks", "resets", "rewards", "observations")  # an error would end training anyway
+# An error would end training anyway.
+SUBJECTS = ("tasks", "resets", "rewards", "observations", "episodes")
 
 
 def start_warnings(env: gymnasium.Env[Any, Any]) -> list[str]:
@@ -33,6 +35,8 @@ def start_warnings(env: gymnasium.Env[Any, Any]) -> list[str]:
         starts = look(player, tasks, 0, start + SECONDS / 2)
         responses = respond(player, starts, 0, start + 3 * SECONDS / 4)
         play = play_randomly(player, tasks, STEPS, 0, start + SECONDS)
+        if not len(play.lengths) and not play.unending:
+            play = play_randomly(player, tasks, STEPS, 0, perf_counter() + END_SECONDS)
     except PlayError:  # training meets it as well, and reports it
         return []
     found = judge(Measurements(starts, responses, play), player.pool, player.has_set_task)

@@ -5,7 +5,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from procurl.envs.checking.measurements import Measurements, RandomPlay, Responses, Starts
+from procurl.envs.adapters.task_errors import END_EPISODES, EnvironmentFailure
+from procurl.envs.checking.measurements import (
+    Measurements,
+    Misfit,
+    RandomPlay,
+    Responses,
+    Starts,
+)
 from procurl.internals.arrays import Floats, Ids
 from procurl.tasks.pool import TaskPool
 
@@ -36,8 +43,8 @@ def judge(found: Measurements, pool: TaskPool, has_set_task: bool) -> tuple[Find
         has_set_task: whether a function sets the task.
     """
     findings = [*_pool(pool)]
-    if found.error is not None:
-        findings.append(_error(found.error, pool, has_set_task))
+    if found.failure is not None:
+        findings.append(_failure(found.failure, pool, has_set_task))
     if found.starts is not None:
         findings += _starts(found.starts, found.responses, pool, has_set_task)
         if found.starts.misfit is not None and (found.play is None or found.play.misfit is None):
@@ -78,14 +85,13 @@ def _pool(pool: TaskPool) -> Iterator[Finding]:
         )
 
 
-def _error(error: str, pool: TaskPool, has_set_task: bool) -> Finding:
-    if has_set_task:
-        how = "set_task(env, task) is called before each reset"
-    elif pool.seeds is not None:
-        how = "the task is passed as reset(seed=task)"
-    else:
-        how = f"the task is passed as reset(options={{{_option(pool)!r}: task}})"
-    return Finding("problem", "errors", error, f"Training would stop there: {how}.")
+def _failure(failure: EnvironmentFailure, pool: TaskPool, has_set_task: bool) -> Finding:
+    remedy = "Training would stop there" + (f": {failure.remedy}." if failure.remedy else ".")
+    if failure.in_reset and not has_set_task:
+        by_seed = pool.seeds is not None
+        how = "seed=task" if by_seed else f"options={{{_option(pool)!r}: task}}"
+        remedy += f" The task is passed as reset({how})."
+    return Finding("problem", "errors", failure.text, remedy)
 
 
 def _starts(
@@ -229,20 +235,19 @@ def _play(play: RandomPlay) -> Iterator[Finding]:
 
 
 def _ends(play: RandomPlay) -> Finding:
-    limit = "end them with gymnasium.wrappers.TimeLimit(env, max_episode_steps=…)."
     if play.unending:
         return Finding(
             "problem",
             "episodes",
             f"task {play.unending[0]} did not end within {play.limit:,} steps of random actions",
-            f"The next task has to wait for the end of an episode: {limit}",
+            f"The next task has to wait for the end of an episode: {END_EPISODES}.",
         )
     if not len(play.lengths):
         return Finding(
             "note",
             "episodes",
             f"none ended in the time for {_count(play.steps, 'step')}",
-            f"Repeat the check with more --seconds. If episodes may never end, {limit}",
+            f"Repeat the check with more --seconds. If episodes may never end, {END_EPISODES}.",
         )
     median, longest = np.median(play.lengths), play.lengths.max()
     return Finding(
@@ -264,9 +269,13 @@ def _returns(play: RandomPlay) -> Finding:
             "No task is within its reach, or all of them are. A curriculum needs some tasks that "
             "the untrained agent solves now and then: add easier ones if training does not start.",
         )
+    share = "90% of"
     if low == high:
-        low, high = least, most
-    text = f"{_number(low)} to {_number(high)} for a random policy, median {_number(middle)}"
+        share, low, high = "all", least, most
+    text = (
+        f"{share} returns from {_number(low)} to {_number(high)} for a random policy, median "
+        f"{_number(middle)}"
+    )
     counts = np.bincount(play.tasks)
     often = np.isin(play.tasks, np.flatnonzero(counts >= MEASURED))
     _, tasks = np.unique(play.tasks[often], return_inverse=True)
@@ -322,8 +331,18 @@ def _success(play: RandomPlay) -> Finding:
             f"reported at the end of {known.mean():.0%} of the episodes only",
             "Set info['is_success'] at the end of every episode, also when time runs out.",
         )
+    if play.has_info_success:
+        return Finding(
+            "note",
+            "success",
+            "found info['success']; procurl reads info['is_success']",
+            "Set info['is_success'] to the same value at the end of every episode.",
+        )
     if np.isin(play.returns, (0.0, 1.0)).all():
-        return Finding("ok", "success", "returns are 0 or 1 and serve as success")
+        text = "returns are 0 or 1 and serve as success"
+        if play.returns.min() == play.returns.max():
+            text = f"returns serve as success; all were {play.returns[0]:g}"
+        return Finding("ok", "success", text)
     return Finding(
         "note",
         "success",
@@ -333,14 +352,9 @@ def _success(play: RandomPlay) -> Finding:
     )
 
 
-def _misfit(misfit: tuple[str, bool]) -> Finding:
-    text, stops = misfit
-    return Finding(
-        "problem" if stops else "note",
-        "spaces",
-        text,
-        "Correct the environment or its observation_space.",
-    )
+def _misfit(misfit: Misfit) -> Finding:
+    level: Literal["note", "problem"] = "problem" if misfit.stops_training else "note"
+    return Finding(level, misfit.subject, misfit.text, misfit.remedy)
 
 
 def _option(pool: TaskPool) -> str:

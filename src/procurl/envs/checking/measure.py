@@ -48,7 +48,7 @@ def measure(player: Player, *, steps: int, seconds: float, seed: int) -> Measure
         until = max(start + seconds, perf_counter() + seconds / 3)  # resets may be slow
         found = found._replace(play=play_randomly(player, tasks, steps, seed, until))
     except PlayError as error:
-        return found._replace(error=str(error))
+        return found._replace(failure=error.failure)
     return found
 
 
@@ -169,6 +169,7 @@ class _Tally:
         self.bad_reward: Place | None = None
         self.bad_observation: Place | None = None
         self.misfit: Misfit | None = None
+        self.has_info_success = False
         self.seconds_before = player.seconds
 
     def enough(self, steps: int, until: float) -> bool:
@@ -208,6 +209,7 @@ class _Tally:
             self.bad_reward,
             self.bad_observation,
             self.misfit,
+            self.has_info_success,
         )
 
     def _inspect(self, observation: Any, task: int, step: int) -> None:
@@ -227,7 +229,9 @@ class _Tally:
                 "info['is_success'] must be True or False at the end of an episode, got "
                 f"{info['is_success']!r} on task {task}"
             )
-            self.misfit = self.misfit or Misfit(text, True)
+            remedy = "Leave it out if the environment has no notion of success."
+            self.misfit = self.misfit or Misfit(text, True, "success", remedy)
+        self.has_info_success |= "success" in info
         return float("nan")
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.envs.adapters.task_errors import EnvironmentFailure
 from procurl.internals.arrays import Ids
 
 
@@ -13,6 +14,8 @@ class Misfit(NamedTuple):
 
     text: str
     stops_training: bool
+    subject: str = "spaces"
+    remedy: str = "Correct the environment or its observation_space."
 
 
 class Starts(NamedTuple):
@@ -66,6 +69,7 @@ class RandomPlay(NamedTuple):
     bad_reward: Place | None  # the first that is not finite
     bad_observation: Place | None
     misfit: Misfit | None  # the first
+    has_info_success: bool = False  # info["success"] was seen, which many environments set
 
     @property
     def steps_per_second(self) -> float:
@@ -78,4 +82,4 @@ class Measurements(NamedTuple):
     starts: Starts | None = None
     responses: Responses | None = None
     play: RandomPlay | None = None
-    error: str | None = None  # the exception that ended the measurements
+    failure: EnvironmentFailure | None = None  # which ended the measurements

@@ -5,16 +5,24 @@ import logging
 import pickle
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 
 from procurl.envs.adapters.play_pool import play_pool, task_env_of
+from procurl.envs.adapters.results import (
+    ResultError,
+    require_info,
+    require_reward,
+    require_values,
+)
+from procurl.envs.adapters.task_errors import EnvironmentFailure, add_task, environment_failure
 from procurl.tasks.pool import TaskPool
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Step(NamedTuple):
@@ -27,19 +35,15 @@ class Step(NamedTuple):
 
 
 class PlayError(Exception):
-    """An exception that an environment raised.
+    """An exception of the environment, or a result that TaskEnv rejects.
 
     Args:
-        task: id of the task that was played.
-        step: the action of the episode, from 1; 0 is the reset.
-        error: the exception.
+        failure: what happened, where, and what to do.
     """
 
-    def __init__(self, task: int, step: int, error: Exception) -> None:
-        self.task, self.step, self.error = task, step, error
-        place = f"step {step} of task {task}" if step else f"reset to task {task}"
-        text = str(error).strip().partition("\n")[0]
-        super().__init__(f"{place} raised {type(error).__name__}{': ' if text else ''}{text}")
+    def __init__(self, failure: EnvironmentFailure) -> None:
+        super().__init__(failure.text)
+        self.failure = failure
 
 
 class Player:
@@ -85,8 +89,14 @@ class Player:
 
     def step(self, action: Any) -> Step:
         self._length += 1
-        observation, reward, ended, cut, info = self._timed(self._stepped.step, action)
-        return Step(observation, float(reward), bool(ended or cut), info)
+        return self._timed(self._step, action)
+
+    def _step(self, action: Any) -> Step:
+        place = (self.pool, self._task, self._length)
+        result = self._stepped.step(action)
+        observation, reward, ended, cut, info = require_values(result, *place)
+        require_info(info, *place)
+        return Step(observation, require_reward(reward, *place), bool(ended or cut), info)
 
     def attributes(self) -> dict[str, bytes]:
         """The pickled attributes of the innermost environment, but for its random generator.
@@ -118,14 +128,25 @@ class Player:
             return self.action_space.sample(mask=tuple(parts))
         return self.action_space.sample(mask=mask)
 
-    def _timed(self, act: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def _timed(self, act: Callable[..., T], *args: Any, **options: Any) -> T:
         start = perf_counter()
         try:
             return act(*args, **options)
         except Exception as error:
-            raise PlayError(self._task, self._length, error) from error
+            raise PlayError(self._failure(error)) from error
         finally:
             self.seconds += perf_counter() - start
+
+    def _failure(self, error: Exception) -> EnvironmentFailure:
+        if isinstance(error, ResultError):
+            return EnvironmentFailure(str(error), "")
+        if (found := environment_failure(error)) is not None:
+            return found
+        # Not from inside TaskEnv, which adds the task.
+        add_task(error, self.pool, self._task, self._length)
+        found = environment_failure(error)
+        assert found is not None
+        return found
 
 
 def digest(observation: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 import re
 from os import PathLike
+from pathlib import Path
 
 from procurl.envs.registry import environment_names, make_host_env
 from procurl.envs.sources.functions import is_file_address, split_address, user_function
@@ -9,6 +10,7 @@ from procurl.envs.sources.source import EnvSource
 from procurl.tasks.pool import TaskPool
 
 SEEDS = re.compile(r"seeds:(.*)")
+MISTYPED_SEEDS = re.compile(r"seeds?\W*(\d+)", re.IGNORECASE)
 
 
 def read_pool(text: str | PathLike[str], env: str | None = None) -> TaskPool:
@@ -25,6 +27,8 @@ def read_pool(text: str | PathLike[str], env: str | None = None) -> TaskPool:
     text = str(text)
     if found := SEEDS.fullmatch(text):
         return TaskPool.from_seeds(_count(text, found[1]))
+    if (found := MISTYPED_SEEDS.fullmatch(text)) and not Path(text).exists():
+        raise ValueError(f"pool {text!r} is not a file; for seeds write seeds:{found[1]}")
     if is_file_address(text) and split_address(text)[0].endswith(".py"):
         return _function_pool(text)
     if env in environment_names():
