@@ -7,6 +7,7 @@ pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMonitor, VecNormalize
 
 from procurl import make_strategy
@@ -27,8 +28,10 @@ def on_policy(**changes):
     } | changes
 
 
-def for_images():
-    small = {"net_arch": [16], "features_extractor_kwargs": {"features_dim": 16}}
+def for_images(**extractor):
+    """With the usual network for images, or another, as its convolutions take long."""
+    extractor = extractor or {"features_extractor_kwargs": {"features_dim": 16}}
+    small = {"net_arch": [16]} | extractor
     return on_policy(learning_rate=0.001, policy_kwargs=small)
 
 
@@ -70,7 +73,7 @@ def test_on_policy_algorithms(algorithm):
     assert callback.curriculum.step == steps - 64
 
 
-@pytest.mark.parametrize("algorithm", [SAC, TD3, DDPG])
+@pytest.mark.parametrize("algorithm", [SAC, pytest.param(TD3, marks=pytest.mark.soak), DDPG])
 def test_algorithms_with_the_value_of_an_action(algorithm):
     extra = {"ent_coef": 0.001} if algorithm is SAC else {}
     model = algorithm("MlpPolicy", guess_env(continuous=True), **off_policy(**extra))
@@ -104,7 +107,8 @@ def test_images():
 
 def test_stacked_images():
     env = VecFrameStack(make_vec_env(lambda: guess_env(space="image")), n_stack=2)
-    model = PPO("CnnPolicy", env, **for_images())
+    settings = for_images(features_extractor_class=FlattenExtractor)
+    model = PPO("CnnPolicy", env, **settings)
     require_hard_tasks_later(trained(model, 832)[0])
 
 

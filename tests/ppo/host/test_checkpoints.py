@@ -1,6 +1,7 @@
 """Runs that step on the host continue from a checkpoint as if nothing had happened."""
 
 import json
+from functools import cache
 
 import pytest
 from gymnasium.wrappers import TimeLimit
@@ -30,6 +31,11 @@ def slippery_run(strategy):
     )
 
 
+@cache
+def uninterrupted_run(strategy):
+    return after(5, slippery_run(strategy))
+
+
 def everything(run):
     evaluations = [e._replace(seconds=0.0) for e in run.evaluations]
     return run.state, evaluations, run.lanes, run.picks.peek(), run.updates
@@ -40,7 +46,7 @@ def everything(run):
 )
 @pytest.mark.parametrize("cut", [1, 3])
 def test_a_resumed_run_equals_one_that_was_not_interrupted(strategy, cut):
-    whole = after(5, slippery_run(strategy))
+    whole = uninterrupted_run(strategy)
     meta, arrays = host_checkpoint(after(cut, slippery_run(strategy)))
     meta = json.loads(json.dumps(meta))  # plain values only
     resumed = slippery_run(strategy)

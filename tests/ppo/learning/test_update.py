@@ -102,7 +102,15 @@ def test_one_minibatch_step_equals_stable_baselines3_in_float32(settings, discre
     assert_same_params(student.params, params_of(model), atol=1e-5)
 
 
-@pytest.mark.parametrize(("settings", "discrete"), ALL_KINDS)
+@pytest.mark.parametrize(
+    ("settings", "discrete"),
+    [
+        (SHARED, False),
+        (SEPARATE, True),
+        pytest.param(SHARED, True, marks=pytest.mark.soak),
+        pytest.param(SEPARATE, False, marks=pytest.mark.soak),
+    ],
+)
 def test_updates_in_a_row_equal_stable_baselines3_in_float64(settings, discrete):
     """Three rollouts in four environments: each side continues from its own weights."""
     model = make_model(settings, 4, discrete=discrete, double=True)

@@ -51,7 +51,7 @@ def point_masses(n_envs=2):
 
 def new_model(env):
     # A few large steps: weights that differ at all differ visibly.
-    return PPO("MlpPolicy", env, n_steps=64, batch_size=64, seed=1, device="cpu")
+    return PPO("MlpPolicy", env, n_steps=64, batch_size=64, n_epochs=4, seed=1, device="cpu")
 
 
 def weights(model):
