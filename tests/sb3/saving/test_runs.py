@@ -24,7 +24,7 @@ from tests.crafted import altered_arrays, mutated
 from tests.sb3.recording import Dies, Picks
 from tests.sb3.walk import walk_env
 
-POOL = make_pool("pointmass-s", size=12)
+POOL = make_pool("pointmass-s", size=6)
 STRATEGIES = {
     "procurl-val": {"beta": 20.0},
     "procurl-out": {},
@@ -290,7 +290,7 @@ def test_another_model_pool_or_strategy_is_refused(tmp_path):
         taken_up(strategy, None, new_model(point_masses()))
     other = TaskPool(POOL.contexts[:5], names=POOL.names)
     env = TaskEnv(gymnasium.make("procurl/PointMass-s-v0"), other)
-    with pytest.raises(ValueError, match="saved with pool.tasks = 12, this one has 5"):
+    with pytest.raises(ValueError, match="saved with pool.tasks = 6, this one has 5"):
         taken_up(strategy, env)
     with pytest.raises(RuntimeError, match="this callback has already started"):
         callback.load(tmp_path)
