@@ -10,6 +10,7 @@ from procurl.tasks.pool import TaskPool
 
 RESET_VALUES = ("observation", "info")
 STEP_VALUES = ("observation", "reward", "terminated", "truncated", "info")
+SEQUENCES = (tuple, list)  # `tuple | list` would be built anew in every step
 
 
 class ResultError(TypeError):
@@ -26,7 +27,7 @@ def require_values(result: Any, pool: TaskPool, task: int, step: int) -> Any:
         step: of the episode, from 1; 0 is the reset.
     """
     names = STEP_VALUES if step else RESET_VALUES
-    several = isinstance(result, tuple | list)
+    several = isinstance(result, SEQUENCES)
     if several and len(result) == len(names):
         return result
     count = len(result) if several else 1
@@ -51,8 +52,10 @@ def require_shape(
     observation: Any, shape: tuple[int, ...], pool: TaskPool, task: int, step: int
 ) -> None:
     """Raise unless an observation has the shape of its space; leading ones do not matter."""
+    if getattr(observation, "shape", None) == shape:  # `np.shape` is slow
+        return
     own = np.shape(observation)
-    if own != shape and _without_leading_ones(own) != _without_leading_ones(shape):
+    if _without_leading_ones(own) != _without_leading_ones(shape):
         raise ResultError(
             f"the observation in {describe_place(pool, task, step)} has shape {own}, its space "
             f"{shape}: correct the environment or its observation_space"
@@ -61,6 +64,8 @@ def require_shape(
 
 def require_reward(reward: Any, pool: TaskPool, task: int, step: int) -> float:
     """The reward as a number, which may be NaN; raises if it is not a number."""
+    if isinstance(reward, float):
+        return float(reward)
     if not getattr(reward, "ndim", 0):
         try:
             return float(reward)
