@@ -40,7 +40,7 @@ def off_policy(**changes):
         "learning_rate": 0.01,
         "learning_starts": 50,
         "train_freq": 4,
-        "gradient_steps": 4,
+        "gradient_steps": 2,
         "batch_size": 32,
         "policy_kwargs": {"net_arch": [16]},
         "device": "cpu",
@@ -73,7 +73,7 @@ def test_on_policy_algorithms(algorithm):
     assert callback.curriculum.step == steps - 64
 
 
-@pytest.mark.parametrize("algorithm", [SAC, pytest.param(TD3, marks=pytest.mark.soak), DDPG])
+@pytest.mark.parametrize("algorithm", [SAC, TD3, DDPG])
 def test_algorithms_with_the_value_of_an_action(algorithm):
     extra = {"ent_coef": 0.001} if algorithm is SAC else {}
     model = algorithm("MlpPolicy", guess_env(continuous=True), **off_policy(**extra))
