@@ -8,12 +8,15 @@ a part of one, and `combined` the strategies made of others. The other modules a
 their own kind.
 """
 
+from procurl.strategies.baselines.easy_hard import Easy, Hard
+from procurl.strategies.baselines.plr import PLR
+from procurl.strategies.baselines.sfl import SFL
+from procurl.strategies.baselines.space import SPaCE, SPaCEAlt
+from procurl.strategies.baselines.spdl import SPDL
 from procurl.strategies.combined import Mix, Switch
 from procurl.strategies.conditions import Condition, NoProgress, Steps, SuccessAbove
-from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.handmade import Anneal, Stage, Stages
 from procurl.strategies.iid import IID
-from procurl.strategies.plr import PLR
 from procurl.strategies.potentials import (
     Ease,
     Hardness,
@@ -32,9 +35,6 @@ from procurl.strategies.registry import (
 )
 from procurl.strategies.samplers import Argmax, Sampler, Softmax, TopTasks
 from procurl.strategies.schedules import LinearSchedule, Schedule, Scheduled
-from procurl.strategies.sfl import SFL
-from procurl.strategies.space import SPaCE, SPaCEAlt
-from procurl.strategies.spdl import SPDL
 from procurl.strategies.strategy import Strategy
 from procurl.strategies.success_strategy import SuccessStrategy
 

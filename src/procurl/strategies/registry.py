@@ -8,17 +8,17 @@ from procurl.evidence import Evidence
 from procurl.internals.checks import require_known, suggest
 from procurl.internals.setting_text import read_settings
 from procurl.internals.settings import with_settings
+from procurl.strategies.baselines.easy_hard import Easy, Hard
+from procurl.strategies.baselines.plr import PLR
+from procurl.strategies.baselines.sfl import SFL
+from procurl.strategies.baselines.space import SPaCE, SPaCEAlt
+from procurl.strategies.baselines.spdl import SPDL
 from procurl.strategies.combined import Mix, Switch
-from procurl.strategies.easy_hard import Easy, Hard
 from procurl.strategies.handmade import Anneal, Stages
 from procurl.strategies.iid import IID
 from procurl.strategies.parts_text import MakeStrategy, parts_of, read_parts
-from procurl.strategies.plr import PLR
 from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
 from procurl.strategies.progress import ALPGMM, LearningProgress
-from procurl.strategies.sfl import SFL
-from procurl.strategies.space import SPaCE, SPaCEAlt
-from procurl.strategies.spdl import SPDL
 from procurl.strategies.strategy import Strategy
 from procurl.success import CriticSuccess, OutcomeSuccess, RolloutSuccess
 

@@ -8,7 +8,7 @@ import numpy as np
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, softmax
 from procurl.internals.checks import require_flag, require_interval, require_number
-from procurl.strategies.self_paced_step import self_paced_step
+from procurl.strategies.baselines.self_paced_step import self_paced_step
 from procurl.strategies.strategy import Strategy
 from procurl.success import keep_finite
 

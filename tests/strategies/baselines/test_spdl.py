@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 
 from procurl import SPDL, Evidence, make_strategy
 from procurl.internals.pytrees import register_settings
-from procurl.strategies.self_paced_step import MAX_SPREAD, self_paced_step
-from procurl.strategies.spdl import SPDLState
+from procurl.strategies.baselines.self_paced_step import MAX_SPREAD, self_paced_step
+from procurl.strategies.baselines.spdl import SPDLState
 
 
 def step_from(q, values, threshold, max_kl, **options):

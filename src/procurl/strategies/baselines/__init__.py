@@ -1,0 +1,1 @@
+"""The strategies that the paper compares ProCuRL with, and SFL, its closest relative."""
