@@ -16,7 +16,6 @@ from procurl import Curriculum, Evidence, TaskPool, make_strategy
 from procurl.internals.archive import read_archive, write_archive
 from procurl.strategies.iid import IID
 from tests.crafted import altered_arrays, mutated
-from tests.strategies.few_rollouts import EvenTasks
 
 
 def curriculum_over(n: int, name: str = "procurl-val", seed: int = 0, **settings) -> Curriculum:
@@ -368,37 +367,3 @@ def test_bad_arguments_are_named():
         Curriculum(make_strategy("iid"), pool, seed=-1)
     with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
         Curriculum(make_strategy("iid"), pool).next(0)
-
-
-def test_rollout_tasks_are_all_none_or_a_part_of_the_pool(tmp_path):
-    pool = TaskPool.from_seeds(9)
-    assert Curriculum("iid", pool).rollout_tasks().tolist() == []
-    assert Curriculum("procurl-env", pool).rollout_tasks().tolist() == list(range(9))
-    strategy = make_strategy("procurl-env", rollout_tasks=4)
-    one = Curriculum(strategy, pool, seed=1)
-    draws = [one.rollout_tasks().tolist() for _ in range(5)]
-    assert all(sorted(set(draw)) == draw and len(draw) == 4 for draw in draws)
-    assert len({tuple(draw) for draw in draws}) > 1
-    again = Curriculum(strategy, pool, seed=1)
-    assert [again.rollout_tasks().tolist() for _ in range(5)] == draws
-    one.save(tmp_path / "curriculum")
-    two = Curriculum(strategy, pool, seed=7).load(tmp_path / "curriculum")
-    np.testing.assert_array_equal(one.rollout_tasks(), two.rollout_tasks())
-
-
-@pytest.mark.parametrize("weights", [[1.0, 2.0], [0.0] * 3, [1.0, -1.0, 1.0], [np.nan, 1.0, 1.0]])
-def test_bad_rollout_weights_are_named(weights):
-    class Bad(EvenTasks):
-        def rollout_weights(self, state):
-            return np.array(weights)
-
-    curriculum = Curriculum(Bad(), TaskPool.from_seeds(3))
-    with pytest.raises(ValueError, match=r"Bad.rollout_weights must return one weight for each"):
-        curriculum.rollout_tasks()
-
-
-def test_rollouts_count_episodes():
-    curriculum = Curriculum("procurl-env", TaskPool.from_seeds(2))
-    evidence = Evidence(step=1, rollout_success=[0.5, 0.5], rollouts=[3, -1])
-    with pytest.raises(ValueError, match=r"evidence.rollouts must not be negative"):
-        curriculum.observe(evidence)
