@@ -77,7 +77,7 @@ PENDULUM = Sb3Learner(
     steps=12_000,
     n_envs=4,
     returns=(-900.0, 0.0),  # hanging down is the worst
-    episodes=4,
+    episodes=8,
 )
 HEATER = Sb3Learner(
     pool=control.HEATERS,
