@@ -55,7 +55,7 @@ class Evaluation(NamedTuple):
     # Entropy of the distribution over tasks.
     entropy: Annotated[float, Scalar(log="curriculum/entropy")]
     # Mean over tasks of the teacher's estimate; None if it has no estimate.
-    mean_success: Annotated[float | None, Scalar(log="curriculum/mean_success")]
+    mean_success: Annotated[float | None, Scalar(log="curriculum/estimated_success")]
     # [e] tasks of the episodes that ended since the previous evaluation, in order.
     picks: Ids = NO_PICKS
     # None if it was not kept.

@@ -244,7 +244,7 @@ def evaluation_of(
         test_performance=None if test is None else test.performance,
         seconds=seconds,
         entropy=metrics.entropy,
-        mean_success=metrics.mean_success,
+        mean_success=metrics.estimated_success,
         picks=_take_picks(callback),
         snapshot=snapshot,
     )

@@ -28,7 +28,7 @@ def test_keys_are_those_of_every_engine():
     assert log_values(EVALUATION) == {
         "eval/mean_reward": 0.5,
         "curriculum/entropy": 0.7,
-        "curriculum/mean_success": 0.2,
+        "curriculum/estimated_success": 0.2,
         "curriculum/teacher_steps": 60.0,
         "time/total_env_steps": 90.0,
         "time/seconds": 1.5,
