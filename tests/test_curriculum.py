@@ -231,10 +231,10 @@ def test_metrics_by_hand():
     metrics = curriculum.metrics(top=2)
     assert metrics.entropy == pytest.approx(np.log(2))
     assert metrics.effective_tasks == pytest.approx(2.0)
-    assert metrics.mean_success == pytest.approx(0.4)
+    assert metrics.estimated_success == pytest.approx(0.4)
     assert metrics.most_likely.tolist() == [0, 1]
     assert metrics.least_likely.tolist() == [2, 0]
-    assert curriculum_over(3, "iid").metrics().mean_success is None
+    assert curriculum_over(3, "iid").metrics().estimated_success is None
 
 
 def test_metrics_name_at_most_the_whole_pool():

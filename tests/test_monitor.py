@@ -186,3 +186,48 @@ def test_a_mix_warns_if_one_of_its_parts_should_have_an_effect(caplog):
     with caplog.at_level(logging.WARNING):
         watched(make_strategy("mix"), np.full(N, 0.5), wins=np.ones(N), losses=np.ones(N))
     assert "mix" in messages(caplog)[0]
+
+
+def test_an_estimate_that_stays_wrong_says_so_once(caplog):
+    """Tasks 0 and 3 always end against the estimate: |0.1 − 1| and |0.9 − 0| of half the episodes.
+
+    The other two are estimated at 0.5 and won every other time.
+    """
+    values, wins, losses = [0.1, 0.5, 0.5, 0.9], [4, 2, 2, 0], [0, 2, 2, 4]
+    with caplog.at_level(logging.WARNING):
+        # Outcomes are compared from the second refresh on, and known after 20 episodes: the third.
+        curriculum = watched("procurl-val", values, REFRESHES + 1, wins, losses)
+        assert messages(caplog) == []
+        for step in range(REFRESHES + 2, 3 * REFRESHES):
+            evidence = Evidence(step * 100, values=values, wins=wins, losses=losses)
+            curriculum.observe(evidence)
+            curriculum.next()
+    assert messages(caplog) == [
+        "procurl-val, 20 refreshes up to step 2,200: the estimate of success is off by 0.45 on "
+        "average (in recent training episodes 0.50 was estimated and 0.50 achieved), so tasks that "
+        "are too easy or too hard are preferred. To do: use procurl-out, which estimates success "
+        "from the training episodes."
+    ]
+
+
+def test_an_estimate_that_was_wrong_for_a_while_is_not_worth_a_warning(caplog):
+    monitor = CurriculumMonitor("mine", pool())
+    p, success, played = np.array([0.1, 0.4, 0.4, 0.1]), np.array([0.1, 0.5, 0.5, 0.9]), 200.0
+    with caplog.at_level(logging.WARNING):
+        for step in range(3 * REFRESHES):
+            right = success if step % 10 == 0 else 1.0 - success
+            monitor.add_episodes(success, played * right, played * (1.0 - right))
+            monitor.add_refresh(p, success, step)
+    assert messages(caplog) == []
+
+
+def test_procurl_out_is_not_recommended_to_itself(caplog):
+    monitor = CurriculumMonitor("procurl-out", pool())
+    p, success = np.array([0.1, 0.4, 0.4, 0.1]), np.array([0.1, 0.5, 0.5, 0.9])
+    with caplog.at_level(logging.WARNING):
+        for step in range(REFRESHES):
+            monitor.add_episodes(success, 20 * (1.0 - success), 20 * success)
+            monitor.add_refresh(p, success, step)
+    [message] = messages(caplog)
+    assert "use procurl-out" not in message
+    assert message.endswith("if few of them end: train longer.")

@@ -2,8 +2,9 @@
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from procurl.internals.archive import content_errors, read_archive, write_archiv
 from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer, require_number
 from procurl.internals.settings import AUTO, describe
-from procurl.monitor import CurriculumMonitor
+from procurl.monitor import CurriculumMonitor, warn_of_shortfall
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.success import Success
@@ -31,13 +32,14 @@ class Metrics(NamedTuple):
 
     entropy: float  # of the distribution, in nats
     effective_tasks: float  # e^entropy: as many equally likely tasks would have this entropy
-    mean_success: float | None  # over the pool; None if the strategy estimates no success
+    estimated_success: float | None  # mean over the pool; None if the strategy has no estimate
     most_likely: Ids  # task ids, the most likely first
     least_likely: Ids  # task ids, the least likely first
     # Mean absolute difference between estimated and achieved success over the recent training
     # episodes; None if there is no estimate, or there are few episodes.
     calibration: float | None = None
     achieved_success: float | None = None  # mean outcome of these episodes
+    strategy: Mapping[str, float] = MappingProxyType({})  # the strategy's own, by name
 
 
 class Curriculum:
@@ -178,21 +180,26 @@ class Curriculum:
         return None if success is None else np.asarray(success, dtype=np.float64)
 
     def metrics(self, top: int = 5) -> Metrics:
-        """Entropy, effective number of tasks, estimated and achieved success, extreme tasks."""
+        """Entropy, effective tasks, estimated and achieved success, extreme tasks, and more."""
         require_integer("top", top, at_least=1)
         with self._lock:
             p, success = self.probabilities(), self.success()
-            calibration = self._monitor.calibration
+            calibration, own = self._monitor.calibration, self.strategy.metrics(self._state)
         entropy = -float(np.sum(p * np.log(np.where(p > 0, p, 1.0))))
         return Metrics(
             entropy=entropy,
             effective_tasks=float(np.exp(entropy)),
-            mean_success=None if success is None else float(success.mean()),
+            estimated_success=None if success is None else float(success.mean()),
             most_likely=_smallest(-p, top),
             least_likely=_smallest(p, top),
             calibration=None if calibration is None else calibration.error,
             achieved_success=None if calibration is None else calibration.achieved,
+            strategy={name: float(number) for name, number in own.items()},
         )
+
+    def warn_of_shortfall(self) -> None:
+        """Log once, at the end of training, what the strategy never got to do."""
+        warn_of_shortfall(self.strategy, self._state, self.pool)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue identically: JSON values, and arrays under `state`."""

@@ -1,14 +1,20 @@
-"""Whether a curriculum has an effect, and how good its estimate of success is."""
+"""Whether a curriculum has an effect, and how good its estimate of success is.
+
+Each warning is logged once per pool and process. Its record has the attribute `about`; a program
+with several processes shows only one of the warnings that are about the same.
+"""
 
 import logging
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from procurl.internals.arrays import Floats
+from procurl.strategies.registry import strategy_name
+from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 
 BINS = 5  # of estimates, within which outcomes are averaged
@@ -19,6 +25,7 @@ EVEN = 0.99  # share of the largest entropy from which tasks count as drawn even
 EDGE = 0.02  # estimates this close to 0 or 1 do not tell tasks apart
 NEAR_EDGE = 0.1  # likewise for the mean, if tasks are drawn evenly
 WELL_CALIBRATED = 0.15  # the largest error of an estimate to trust
+POORLY_CALIBRATED = 0.25  # the largest error that is not worth a warning
 ESTIMATES = {
     "failure": "every task is estimated to fail",
     "success": "every task is estimated to be solved",
@@ -30,8 +37,8 @@ IF_TRUE = {
     "alike": "nothing, unless you know that tasks differ; then show the task in the observation",
 }
 log = logging.getLogger(__name__)
-# Kinds of warnings that were logged, by pool: many runs of one process may share it.
-_logged: WeakKeyDictionary[TaskPool, set[tuple[str, str]]] = WeakKeyDictionary()
+# What warnings were about, by pool: many runs of one process may share it.
+_logged: WeakKeyDictionary[TaskPool, set[str]] = WeakKeyDictionary()
 
 
 class Calibration(NamedTuple):
@@ -58,6 +65,7 @@ class CurriculumMonitor:
         self._episodes = np.zeros(BINS)
         self._idle_refreshes = 0  # in a row
         self._idle_episodes: float | None = None  # during them; None if unknown
+        self._poor_refreshes = 0  # in a row, with an effect and a poor estimate
 
     @property
     def calibration(self) -> Calibration | None:
@@ -95,7 +103,7 @@ class CurriculumMonitor:
             self._idle_episodes = (self._idle_episodes or 0.0) + float(played.sum())
 
     def add_refresh(self, probabilities: Floats, success: Floats | None, step: float) -> None:
-        """Warn once if the distribution stays uniform or the estimate stays at 0 or 1.
+        """Warn once if the distribution stays uniform, or the estimate stays extreme or poor.
 
         Args:
             probabilities: [n] of being drawn next.
@@ -105,21 +113,41 @@ class CurriculumMonitor:
         kind = _kind_of_idleness(probabilities, success)
         if kind is None:
             self._idle_refreshes, self._idle_episodes = 0, None
+            self._watch_calibration(step)
             return
         self._idle_refreshes += 1
+        self._poor_refreshes = 0
         # With little evidence per refresh, an even distribution is no surprise.
         few = self._idle_episodes is not None and self._idle_episodes < len(probabilities)
-        logged = _logged.setdefault(self._pool, set())
-        if self._idle_refreshes < REFRESHES or few or (self._strategy, kind) in logged:
+        if self._idle_refreshes >= REFRESHES and not few:
+            self._warn(kind, self._idle_refreshes, step, self._explanation(kind, success))
+
+    def _watch_calibration(self, step: float) -> None:
+        """Warn once if the estimate stays poor."""
+        found = self.calibration
+        poor = found is not None and found.error > POORLY_CALIBRATED
+        self._poor_refreshes = self._poor_refreshes + 1 if poor else 0
+        if found is None or self._poor_refreshes < REFRESHES:
             return
-        logged.add((self._strategy, kind))
-        log.warning(
-            "%s, %d refreshes up to step %s: %s",
-            self._strategy,
-            self._idle_refreshes,
-            f"{step:,.0f}",
-            " ".join(self._explanation(kind, success)),
+        explanation = (
+            f"the estimate of success is off by {found.error:.2f} on average (in recent training "
+            f"episodes {found.estimated:.2f} was estimated and {found.achieved:.2f} achieved), so",
+            "tasks that are too easy or too hard are preferred.",
+            f"To do: {_other_estimate(self._strategy)}.",
         )
+        self._warn("calibration", self._poor_refreshes, step, explanation)
+
+    def _warn(self, kind: str, refreshes: int, step: float, explanation: Iterable[str]) -> None:
+        about = f"{self._strategy}: {kind}"
+        if _is_new(self._pool, about):
+            log.warning(
+                "%s, %d refreshes up to step %s: %s",
+                self._strategy,
+                refreshes,
+                f"{step:,.0f}",
+                " ".join(explanation),
+                extra={"about": about},
+            )
 
     def _explanation(self, kind: str, success: Floats | None) -> Iterator[str]:
         """What the curriculum does, what was achieved, and what to do."""
@@ -138,6 +166,34 @@ class CurriculumMonitor:
         )
         true = found.error <= WELL_CALIBRATED
         yield f"To do: {IF_TRUE[kind] if true else _better_estimate(self._strategy)}."
+
+
+def warn_of_shortfall(strategy: Strategy, state: Any, pool: TaskPool) -> None:
+    """Log once, at the end of training, what a strategy never got to do.
+
+    Args:
+        strategy: bound to the pool.
+        state: of the strategy, as NumPy arrays.
+        pool: the tasks.
+    """
+    name, found = strategy_name(strategy), strategy.shortfall(state)
+    about = f"{name}: shortfall"
+    if found is not None and _is_new(pool, about):
+        log.warning("%s, at the end of training: %s.", name, found, extra={"about": about})
+
+
+def _is_new(pool: TaskPool, about: str) -> bool:
+    """Whether no warning about this was logged for this pool; from now on there was."""
+    logged = _logged.setdefault(pool, set())
+    new = about not in logged
+    logged.add(about)
+    return new
+
+
+def _other_estimate(strategy: str) -> str:
+    if strategy == "procurl-out":
+        return _better_estimate(strategy)
+    return "use procurl-out, which estimates success from the training episodes"
 
 
 def _better_estimate(strategy: str) -> str:

@@ -341,7 +341,7 @@ def test_metrics_are_logged():
     assert {
         "curriculum/entropy",
         "curriculum/effective_tasks",
-        "curriculum/mean_success",
+        "curriculum/estimated_success",
         "curriculum/achieved_success",
         "curriculum/teacher_steps",
     } <= seen.keys()

@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from procurl import make_strategy
@@ -40,6 +41,22 @@ def test_a_box_grows_by_schedule():
     early = len(lengths) // 8
     assert lengths[:early].max() <= 3
     assert lengths[-60:].max() == 6
+
+
+def test_the_stage_is_logged_and_a_first_one_without_end_is_reported(caplog):
+    model = PPO("MlpPolicy", walk_env(), n_steps=64, batch_size=64, seed=3, device="cpu")
+    model.set_logger(logger := Logger(None, []))
+    strategy = make_strategy("stages", parts=3, until="steps:1000000")
+    seen = []
+
+    class Look(Picks):
+        def _on_rollout_end(self):
+            seen.append(logger.name_to_value.get("curriculum/stage"))
+
+    model.learn(192, callback=[CurriculumCallback(strategy, seed=0), Look()])
+    assert seen[-1] == 0.0
+    [message] = [text for text in caplog.messages if "at the end of training" in text]
+    assert "the first of 4 stages was never left, so only its 2 tasks were played" in message
 
 
 def test_a_switch_changes_what_is_played():

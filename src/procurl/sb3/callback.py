@@ -316,6 +316,8 @@ class CurriculumCallback(BaseCallback):
     def _on_training_end(self) -> None:
         self.teacher.undo_update()
         self.collect()  # the next call of `learn` may use other environments
+        if self.num_timesteps >= self.model._total_timesteps:
+            self.curriculum.warn_of_shortfall()
         self._save()
         if self._interrupt is not None:
             pressed = self._interrupt.pressed
@@ -344,9 +346,11 @@ class CurriculumCallback(BaseCallback):
         metrics = self.curriculum.metrics()
         self.logger.record("curriculum/entropy", metrics.entropy)
         self.logger.record("curriculum/effective_tasks", metrics.effective_tasks)
-        for name in ("mean_success", "achieved_success", "calibration"):
+        for name in ("estimated_success", "achieved_success", "calibration"):
             if (value := getattr(metrics, name)) is not None:
                 self.logger.record(f"curriculum/{name}", value)
+        for name, value in metrics.strategy.items():
+            self.logger.record(f"curriculum/{name}", value)
         self.logger.record("curriculum/teacher_steps", self.teacher_steps)
 
 

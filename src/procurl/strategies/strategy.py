@@ -1,6 +1,7 @@
 """What a strategy is: settings, a state, and three pure functions over them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 from procurl.evidence import Evidence, Scale
@@ -56,6 +57,17 @@ class Strategy(ABC):
 
     def estimated_success(self, state: Any) -> Array | None:
         """[n] the probability of success that the strategy follows, None if it uses none."""
+        return None
+
+    def metrics(self, state: Any) -> Mapping[str, Array]:
+        """Numbers of the strategy's own for logs, by name, such as the current stage."""
+        return {}
+
+    def shortfall(self, state: Any) -> str | None:
+        """What has never taken effect so far and what to do about it; None if all has.
+
+        Engines log it at the end of training. Its arrays are NumPy's.
+        """
         return None
 
     @property

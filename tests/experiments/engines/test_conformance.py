@@ -94,6 +94,19 @@ def test_runs_are_evaluated_at_every_interval_and_at_the_end(engine):
     assert not equal(runs[0][-1], runs[1][-1])  # their seeds differ
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_strategy_that_never_got_to_it_says_so_at_the_end(engine, caplog):
+    """A trainer that was only made is at an end without a fit; one warning for its two runs."""
+    job = job_of(engine)
+    pool = TaskPool(job.pool.contexts, names=job.pool.names)  # for which there was no warning
+    trainer = make_trainer(job._replace(pool=pool), BATCH._replace(contender=Contender("alp-gmm")))
+    if engine == "sb3":
+        trainer.advance()  # the curriculum starts with `learn`
+    trainer.warn_at_end()
+    [message] = [text for text in caplog.messages if "at the end of training" in text]
+    assert message.startswith("alp-gmm, at the end of training: no mixture was fitted")
+
+
 def test_every_evaluation_is_a_complete_record(engine):
     for evaluation in (e for run in evaluations_of(progress_of(engine)) for e in run):
         assert type(evaluation) is Evaluation

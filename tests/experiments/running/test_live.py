@@ -119,6 +119,17 @@ def test_without_a_terminal_every_tenth_and_every_message_is_a_line(capsys):
     ]
 
 
+def test_of_messages_about_the_same_only_the_first_is_shown(capsys):
+    with live(EXPERIMENT, VAL, []) as show:
+        show(said(VAL[0], 0, message="task 3 has no end", about="an end"))
+        show(said(VAL[1], 0, message="task 5 has no end", about="an end"))
+        show(said(VAL[1], 0, message="something else", about="else"))
+        show(said(VAL[0], 0, message="again"))
+        show(said(VAL[1], 0, message="again"))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["task 3 has no end", "something else", "again", "again"]
+
+
 def test_what_was_finished_before_is_not_reported_again(capsys):
     with live(EXPERIMENT, VAL, [VAL[0]]) as show:
         show(said(VAL[1], 0))

@@ -1,5 +1,6 @@
 """Processes of this machine: how they share its cores and its GPU."""
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -12,6 +13,7 @@ import pytest
 from procurl.envs.mujoco.threads import THREADS_VARIABLE
 from procurl.experiments.batches import RunBatch
 from procurl.experiments.running import local
+from procurl.experiments.running.batch import Progress
 from procurl.records.experiment import Contender
 
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
@@ -74,6 +76,32 @@ def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
         except EOFError:
             break
     assert heard == said
+
+
+def test_warnings_go_to_the_driver_at_once_and_not_to_the_log(tmp_path, monkeypatch, caplog):
+    log = logging.getLogger("procurl.somewhere")
+
+    def train(_job, batch, *_):
+        log.info("not worth a word")
+        log.warning("before %s", "the start")
+        progress = Progress(batch, 10, 1.0, 0.5, evaluations=[[]])
+        yield progress
+        assert ours.poll()  # the progress
+        [start, at_10] = [ours.recv(), ours.recv()]
+        assert (start.message, start.about, start.step) == ("before the start",) * 2 + (0,)
+        assert at_10 == progress
+        log.warning("task %d", 3, extra={"about": "tasks"})
+        assert ours.poll()  # though there is no new progress
+        warning = ours.recv()
+        assert warning == Progress(batch, 10, 1.0, 0.5, message="task 3", about="tasks")
+
+    monkeypatch.setattr(local, "train_batch", train)
+    ours, theirs = multiprocessing.Pipe()
+    local.train_and_send(theirs, tmp_path, None, RunBatch(Contender("iid"), 0, 1), lambda: False)
+    assert ours.recv() is None
+    assert not caplog.messages
+    log.warning("afterwards")
+    assert caplog.messages == ["afterwards"]
 
 
 def test_ctrl_c_says_at_once_what_it_waits_for(monkeypatch, capsys):

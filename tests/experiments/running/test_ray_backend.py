@@ -140,6 +140,14 @@ def test_every_batch_is_trained_and_kept_here(fake, tmp_path):
     assert ray.down
 
 
+def test_warnings_of_the_cluster_arrive_here(fake, tmp_path):
+    fake()
+    said = [progress for progress in trained(tmp_path) if progress.about]
+    texts = [f"too short for seed {batch.first_seed}" for batch in BATCHES]
+    assert sorted(progress.message for progress in said) == sorted(texts)
+    assert {progress.about for progress in said} == {"too short"}
+
+
 def test_where_there_are_gpus_batches_share_them(fake, tmp_path):
     ray = fake(gpus=1)
     with RayBackend() as cluster:

@@ -124,3 +124,10 @@ def test_bad_settings_are_refused(strategy, message):
 def test_a_box_needs_a_pool():
     with pytest.raises(ValueError, match=r"call strategy.bind\(pool\) first"):
         Anneal().init(4)
+
+
+def test_metrics_show_the_size_of_the_box():
+    curriculum = Curriculum(Anneal(steps=1000.0), LINE)
+    assert curriculum.metrics().strategy == {"box_size": 0.0}
+    curriculum.observe(Evidence(250))
+    assert curriculum.metrics().strategy == {"box_size": 0.25}

@@ -196,3 +196,33 @@ def test_text_that_is_no_range_is_refused():
 def test_stages_need_a_pool():
     with pytest.raises(ValueError, match=r"call strategy.bind\(pool\) first"):
         Stages().init(4)
+
+
+def test_metrics_show_the_current_stage():
+    curriculum = Curriculum(Stages(parts=2, until=Steps(100)), POOL)
+    found = []
+    for step in (50, 150, 200, 250):
+        curriculum.observe(outcomes(step))
+        found.append(curriculum.metrics().strategy)
+    assert found == [{"stage": 0.0}, {"stage": 1.0}, {"stage": 1.0}, {"stage": 2.0}]
+
+
+def test_a_first_stage_that_was_never_left_is_reported(caplog):
+    pool = TaskPool(POOL.contexts, names=POOL.names)
+    curriculum = Curriculum(Stages(parts=2), pool)
+    curriculum.observe(outcomes(100, wins=[1, 0, 0, 0], losses=[2, 1, 0, 0]))
+    curriculum.warn_of_shortfall()
+    assert caplog.messages == [
+        "stages, at the end of training: the first of 3 stages was never left, so only its 2 tasks "
+        "were played. It ends with SuccessAbove(above=0.7, episodes=20.0), and the success of its "
+        "recent episodes was 0.25. Train longer, begin with easier tasks, or end the stage earlier "
+        "with until."
+    ]
+
+
+@pytest.mark.parametrize("strategy", [Stages(parts=1), Stages(parts=2, until=Steps(50))])
+def test_a_stage_that_was_left_or_is_the_only_one_is_not_reported(strategy, caplog):
+    curriculum = Curriculum(strategy, TaskPool(POOL.contexts, names=POOL.names))
+    curriculum.observe(outcomes(100))
+    curriculum.warn_of_shortfall()
+    assert not caplog.messages

@@ -148,3 +148,35 @@ def test_a_pool_without_contexts_is_refused_with_what_to_do():
 def test_bad_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=message):
         make_strategy("alp-gmm", **settings)
+
+
+@pytest.mark.parametrize(
+    ("refreshes", "said"),
+    [
+        (3, "there were 6. Train longer."),  # fewer than a mixture may have components
+        (7, "there were 14. Train longer, or set fit_every=10."),
+        (60, "there were 120. Train longer, or set fit_every=24."),
+    ],
+)
+def test_training_that_was_too_short_for_a_fit_says_so_once(refreshes, said, caplog):
+    """Two visits per refresh: two of four tasks are played."""
+    curriculum = Curriculum(ALPGMM(), pool_on_a_line(4))
+    for step in range(1, refreshes + 1):
+        curriculum.observe(Evidence(step, wins=[3.0, 0.0, 0.0, 0.0], losses=[0.0, 0.0, 1.0, 0.0]))
+    assert curriculum.metrics().strategy == {"fits": 0.0}
+    curriculum.warn_of_shortfall()
+    curriculum.warn_of_shortfall()
+    assert caplog.messages == [
+        "alp-gmm, at the end of training: no mixture was fitted, so all tasks were drawn evenly. "
+        "A fit needs 250 episodes, of which those on one task between two refreshes count once; "
+        f"{said}"
+    ]
+
+
+def test_a_fit_leaves_nothing_to_say(caplog):
+    curriculum = Curriculum(ALPGMM(fit_every=6), pool_on_a_line(4))
+    for step in range(1, 4):
+        curriculum.observe(Evidence(step, wins=[1.0] * 4, losses=[0.0] * 4))
+    assert curriculum.metrics().strategy == {"fits": 1.0}  # at the second, of eight visits
+    curriculum.warn_of_shortfall()
+    assert not caplog.messages

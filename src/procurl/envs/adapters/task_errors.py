@@ -136,6 +136,7 @@ def warn_of_long_episode(pool: TaskPool, task: int, step: int) -> None:
         f"{step:,}",
         describe_task(pool, task),
         END_EPISODES[0].upper() + END_EPISODES[1:],
+        extra={"about": "an episode without end"},
     )
 
 

@@ -20,6 +20,7 @@ from procurl.experiments.engines.task_envs import reset_samples, task_env_maker
 from procurl.ppo.actor import START_SAMPLES
 from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
 from procurl.ppo.host.run import HostRun, NotFiniteError
+from procurl.ppo.host.training import warn_at_end
 from procurl.records.evaluation import Evaluation
 from procurl.tasks.pool import TaskPool
 
@@ -65,6 +66,9 @@ class SequentialHostRun:
 
     def evaluate(self, step: int) -> Any:
         return self.run.evaluate(step)
+
+    def warn_at_end(self) -> None:
+        warn_at_end(self.run)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return host_checkpoint(self.run)

@@ -13,6 +13,7 @@ from procurl.experiments.engines.models import ModelWeights, RunModels, save_run
 from procurl.experiments.engines.setup import setup_of
 from procurl.experiments.engines.trainer import Checkpoint
 from procurl.internals.settings import describe
+from procurl.monitor import warn_of_shortfall
 from procurl.ppo.checkpoints import checkpoint_of, restore
 from procurl.ppo.runs import Runs
 from procurl.records.evaluation import Evaluation
@@ -58,6 +59,13 @@ class JaxTrainer:
 
     def evaluate(self, step: int) -> Any:
         return self.runs.evaluate(step)
+
+    def warn_at_end(self) -> None:
+        runs = self.runs
+        states = jax.tree.map(np.asarray, runs.state.teaching.strategy)
+        for run, strategy in enumerate(runs.strategies):
+            state = jax.tree.map(lambda leaf, run=run: leaf[run], states)
+            warn_of_shortfall(strategy, state, runs.pool)
 
     def checkpoint(self) -> Checkpoint:
         return Checkpoint(*checkpoint_of(self.runs))

@@ -156,6 +156,11 @@ class SB3Run:
             seed=seed_of(self.seed, step),
         )
 
+    def warn_at_end(self) -> None:
+        """Log what the strategy never got to do."""
+        if self.stopped_at is None:
+            self.callback.curriculum.warn_of_shortfall()
+
     def state(self) -> tuple[dict[str, Any], NamedArrays]:
         """(JSON values, arrays) of a checkpoint."""
         restore_random_state(self._random)

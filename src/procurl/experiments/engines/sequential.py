@@ -46,6 +46,9 @@ class SequentialRun(Protocol):
     def evaluate(self, step: int) -> Any:
         """Evaluate now; `step` is the step to record."""
 
+    def warn_at_end(self) -> None:
+        """Log what the strategy never got to do."""
+
     def state(self) -> tuple[dict[str, Any], NamedArrays]:
         """(JSON values, arrays) of a checkpoint."""
 
@@ -101,6 +104,10 @@ class SequentialTrainer:
 
     def evaluate(self, step: int) -> Any:
         return [run.evaluate(step) for run in self.runs]
+
+    def warn_at_end(self) -> None:
+        for run in self.runs:
+            run.warn_at_end()
 
     def checkpoint(self) -> Checkpoint:
         metas = []

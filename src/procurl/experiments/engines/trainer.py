@@ -50,6 +50,9 @@ class Trainer(Protocol):
     def evaluate(self, step: int) -> Any:
         """Evaluate every run now; `step` is the step to record."""
 
+    def warn_at_end(self) -> None:
+        """Log what the strategy never got to do; called after the last step."""
+
     def checkpoint(self) -> Checkpoint:
         """The state from which another process continues bit for bit."""
 

@@ -37,10 +37,15 @@ class Progress(NamedTuple):
     seconds: float  # of training, over all processes that have trained it
     performance: float | None  # mean over the runs at the latest evaluation
     message: str | None = None  # to show to the user
+    about: str | None = None  # the message: only the first one about the same is shown
     evaluations: list[list[Evaluation]] | None = None  # [w] new evaluations of each run
     checkpoint: bytes | None = None  # to write before the rest is recorded
     models: dict[str, bytes] | None = None  # contents of files to write, by name
     finished: tuple[int | None, ...] | None = None  # [w] `stopped_at` of each run, at the end
+
+    def with_warning(self, text: str, about: str) -> "Progress":
+        """This progress with a warning as its message, and nothing to record."""
+        return Progress(self.batch, self.step, self.seconds, self.performance, text, about)
 
 
 def train_batch(
@@ -109,6 +114,7 @@ def _train(
             reported_at = now
         if stop:
             return
+    trainer.warn_at_end()
     models = _models(trainer, batch) if job.keep_models else None
     yield progress(models=models, finished=tuple(trainer.stopped_at))
 

@@ -142,7 +142,20 @@ def live(
     stream = safe(sys.stderr)  # whether anyone reads must not decide about training
     view = _bars if stream.isatty() else _lines
     with view(sweep, stream) as show:
-        yield show
+        yield without_repeats(show)
+
+
+def without_repeats(show: Listener) -> Listener:
+    """`show`, without the messages about something that an earlier message was about."""
+    known = set()
+
+    def show_new(progress: Progress) -> None:
+        if progress.about is not None and progress.about in known:
+            progress = progress._replace(message=None)
+        known.add(progress.about)
+        show(progress)
+
+    return show_new
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 from procurl.envs.mujoco.threads import THREADS_VARIABLE
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import Progress, train_batch
+from procurl.experiments.running.forwarding import forward_warnings
 from procurl.experiments.running.slots import Slots
 from procurl.internals.files import remove_leftovers, write_bytes
 from procurl.internals.hardware import cores
@@ -279,10 +280,18 @@ def train_and_send(
     slots = Slots(folder / batch.folder)
     damaged: list[str] = []
     checkpoint = slots.newest(damaged.append)
-    for progress in train_batch(job, batch, checkpoint, stopping):
-        for message in damaged:
-            pipe.send(progress._replace(message=message, checkpoint=None, evaluations=None))
-        damaged.clear()
-        pipe.send(keep_files(folder, slots, progress))
+    latest = Progress(batch, 0, 0.0, None)
+
+    def send_warning(text: str, about: str) -> None:
+        with suppress(BrokenPipeError):  # the next progress raises it
+            pipe.send(latest.with_warning(text, about))
+
+    with forward_warnings(send_warning):
+        for progress in train_batch(job, batch, checkpoint, stopping):
+            latest = progress
+            for message in damaged:
+                send_warning(message, message)
+            damaged.clear()
+            pipe.send(keep_files(folder, slots, progress))
     if not stopping():
         pipe.send(None)

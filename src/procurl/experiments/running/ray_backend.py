@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import Progress, train_batch
+from procurl.experiments.running.forwarding import forward_warnings
 from procurl.experiments.running.local import check_platform, keep_files, prepare_process
 from procurl.experiments.running.slots import Slots
 from procurl.internals.hardware import cores
@@ -146,7 +147,12 @@ def _train(
         os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", str(0.9 * GPU_SHARE))
     prepare_process(one_thread=not gpu, threads=threads)
     check_platform()
-    yield from train_batch(job, batch, checkpoint)
+    warnings: list[tuple[str, str]] = []
+    with forward_warnings(lambda *warning: warnings.append(warning)):
+        for progress in train_batch(job, batch, checkpoint):
+            yield from (progress.with_warning(*warning) for warning in warnings)
+            warnings.clear()
+            yield progress
 
 
 def _cause(error: Any) -> Exception:

@@ -7,12 +7,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
+
 from procurl.envs.adapters.play_pool import task_env_of
 from procurl.envs.checking.at_start import start_warnings
 from procurl.internals.archive import content_errors, read_archive, write_archive
 from procurl.internals.checks import require_integer
 from procurl.internals.files import file_name
 from procurl.internals.settings import describe
+from procurl.monitor import warn_of_shortfall
 from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
 from procurl.ppo.host.run import HostRun
 from procurl.records.evaluation import Evaluation
@@ -67,6 +71,7 @@ def train_run(
     try:
         _train(run, steps, writer, checkpoint)
         finished = True
+        warn_at_end(run)
     finally:
         writer.close(finished)
     return writer.evaluations
@@ -78,6 +83,12 @@ def _warn_at_start(run: HostRun) -> None:
     inside = task_env_of(envs[0]) if envs else None
     for message in (inside is not None and inside.on_copy(start_warnings)) or ():
         log.warning("%s", message)
+
+
+def warn_at_end(run: HostRun) -> None:
+    """Log what the strategy never got to do."""
+    state = jax.tree.map(np.asarray, run.state.teaching.strategy)
+    warn_of_shortfall(run.strategy, state, run.pool)
 
 
 def _train(run: HostRun, steps: int, writer: RunWriter, checkpoint: Path) -> None:

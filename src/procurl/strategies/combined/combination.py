@@ -1,7 +1,7 @@
 """What strategies with other strategies inside have in common: one evidence for all of them."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,21 @@ class Combination(Strategy):
         readers = self._readers(("score",))
         score = readers[0].transition_score if readers else super().transition_score
         return score(advantages, values)
+
+    def metrics(self, state: Any) -> Mapping[str, Array]:
+        """The metrics of all parts; of equal names, that of the earliest part."""
+        pairs = list(zip(self.parts, self.part_states(state), strict=True))
+        return {
+            name: number
+            for part, kept in reversed(pairs)
+            for name, number in part.metrics(kept).items()
+        }
+
+    def shortfall(self, state: Any) -> str | None:
+        """Of the first part that has one."""
+        pairs = zip(self.parts, self.part_states(state), strict=True)
+        found = (part.shortfall(kept) for part, kept in pairs)
+        return next((each for each in found if each is not None), None)
 
     def rollout_plan(self) -> RolloutPlan | None:
         plans = (part.rollout_plan() for part in self.parts)

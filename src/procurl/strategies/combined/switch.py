@@ -1,5 +1,6 @@
 """Switch: one strategy until a condition holds, then another."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -112,6 +113,10 @@ class Switch(Combination):
         if first is None or second is None:
             return second if first is None else first
         return namespace(state.switched, first, second).where(state.switched, second, first)
+
+    def metrics(self, state: SwitchState) -> Mapping[str, Array]:
+        """The metrics of both strategies, and `switched`: 1 once the second one plays, else 0."""
+        return {**super().metrics(state), "switched": state.switched}
 
     def bind(self, pool: TaskPool) -> Self:
         return replace(self, first=self.first.bind(pool), second=self.second.bind(pool))

@@ -105,6 +105,10 @@ class Anneal(Strategy):
         inside = self._inside(state).astype(state.size.dtype)
         return inside / namespace(inside).sum(inside)
 
+    def metrics(self, state: AnnealState) -> Mapping[str, Array]:
+        """`box_size`: 0 for the first box, 1 for the whole pool."""
+        return {"box_size": state.size}
+
     def _inside(self, state: AnnealState) -> Array:
         """[n] bool, the tasks in the box."""
         return self.enters <= state.size

@@ -1,5 +1,6 @@
 """Stages: an ordered list of subsets of the pool, each left when a condition holds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -143,6 +144,23 @@ class Stages(Strategy):
         now = (1.0 - keep) / xp.sum(current.astype(dtype))
         before = keep / xp.maximum(left_behind, 1.0)
         return current * now + earlier * before
+
+    def metrics(self, state: StagesState) -> Mapping[str, Array]:
+        """`stage`, the current one; the first is 0."""
+        return {"stage": state.stage}
+
+    def shortfall(self, state: StagesState) -> str | None:
+        """Says so if the first stage was never left, though there is a second."""
+        assert self.tasks is not None
+        stages = len(self.tasks.members)
+        if state.stage > 0 or stages == 1:
+            return None
+        return (
+            f"the first of {stages} stages was never left, so only its "
+            f"{self.tasks.members[0].sum()} tasks were played. It ends with {self._conditions[0]}, "
+            f"and the success of its recent episodes was {float(state.phase.success):.2f}. Train "
+            "longer, begin with easier tasks, or end the stage earlier with until"
+        )
 
     def _current(self, state: StagesState) -> Array:
         """[n] bool, the tasks of the current stage."""

@@ -1,5 +1,6 @@
 """ALP-GMM: play where in context space success changes most, as mixtures of Gaussians see it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
@@ -20,12 +21,15 @@ from procurl.strategies.progress.visits import (
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 
+SUGGESTED_FITS = 5  # in training that was too short for one
+
 
 class ALPGMMState(NamedTuple):
     """State of `ALPGMM`."""
 
     visits: Visits
     since_fit: Array  # []  int32, visits since the latest fit
+    fits: Array  # []  int32, so far
     shares: Array  # [n] probabilities by the latest fit, uniform before the first
     range: OutcomeRange  # that rates are measured on
 
@@ -86,6 +90,7 @@ class ALPGMM(Strategy):
         return ALPGMMState(
             visits=no_visits(self.memory),
             since_fit=np.zeros((), dtype=np.int32),
+            fits=np.zeros((), dtype=np.int32),
             shares=np.full(n, 1.0 / n),
             range=unit_range(),
         )
@@ -111,12 +116,30 @@ class ALPGMM(Strategy):
         return ALPGMMState(
             visits=visits,
             since_fit=xp.where(due, 0, since_fit).astype(state.since_fit.dtype),
+            fits=(state.fits + due).astype(state.fits.dtype),
             shares=shares,
             range=new_range,
         )
 
     def probabilities(self, state: ALPGMMState) -> Array:
         return (1.0 - self.floor) * state.shares + self.floor / state.shares.shape[0]
+
+    def metrics(self, state: ALPGMMState) -> Mapping[str, Array]:
+        """`fits`, the number of mixtures fitted so far."""
+        return {"fits": state.fits}
+
+    def shortfall(self, state: ALPGMMState) -> str | None:
+        """Says so if there was no fit."""
+        if state.fits > 0:
+            return None
+        visits = int(state.since_fit)
+        smaller = max(self.max_components, visits // SUGGESTED_FITS)
+        remedy = f", or set fit_every={smaller}" if smaller <= visits else ""
+        return (
+            f"no mixture was fitted, so all tasks were drawn evenly. A fit needs {self.fit_every} "
+            f"episodes, of which those on one task between two refreshes count once; there were "
+            f"{visits}. Train longer{remedy}"
+        )
 
     def check(self) -> None:
         require_integer("fit_every", self.fit_every, at_least=1)
