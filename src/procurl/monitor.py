@@ -59,7 +59,7 @@ class CurriculumMonitor:
 
     def __init__(self, strategy: str, pool: TaskPool) -> None:
         self._strategy = strategy
-        self._pool = pool
+        self.pool = pool
         self._estimated = np.zeros(BINS)  # sums over episodes, by bins of the estimate
         self._achieved = np.zeros(BINS)
         self._episodes = np.zeros(BINS)
@@ -139,7 +139,7 @@ class CurriculumMonitor:
 
     def _warn(self, kind: str, refreshes: int, step: float, explanation: Iterable[str]) -> None:
         about = f"{self._strategy}: {kind}"
-        if _is_new(self._pool, about):
+        if _is_new(self.pool, about):
             log.warning(
                 "%s, %d refreshes up to step %s: %s",
                 self._strategy,

@@ -8,6 +8,7 @@ import numpy as np
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
 from procurl.strategies.strategy import Strategy
+from procurl.tasks.matching import SharedTasks
 
 
 class IIDState(NamedTuple):
@@ -34,3 +35,6 @@ class IID(Strategy):
 
     def probabilities(self, state: IIDState) -> Array:
         return namespace(state.probabilities).asarray(state.probabilities)
+
+    def carry_over(self, state: IIDState, fresh: IIDState, shared: SharedTasks) -> IIDState:
+        return fresh

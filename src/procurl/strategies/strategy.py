@@ -6,7 +6,9 @@ from typing import Any, Self
 
 from procurl.evidence import Evidence, Scale
 from procurl.internals.arrays import Array, namespace
+from procurl.strategies.carrying import carry_rows
 from procurl.success import RolloutPlan, outcomes_of
+from procurl.tasks.matching import SharedTasks
 from procurl.tasks.pool import TaskPool
 
 
@@ -69,6 +71,20 @@ class Strategy(ABC):
         Engines log it at the end of training. Its arrays are NumPy's.
         """
         return None
+
+    def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> Any:
+        """The state on another pool, in which the tasks that both pools share keep what is known.
+
+        By default, every array of the state that has one entry per task takes the entries of
+        shared tasks from `state` and all others from `fresh`. Everything else stays as in `state`.
+        Override it if entries depend on each other or the state holds task ids.
+
+        Args:
+            state: on the pool before.
+            fresh: on the pool after, without evidence.
+            shared: the tasks in both.
+        """
+        return carry_rows(type(self).__name__, state, fresh, shared, self.init)
 
     @property
     def outcome_measure(self) -> str:

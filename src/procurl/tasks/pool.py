@@ -166,6 +166,11 @@ class TaskPool:
         """Whether the context columns have no names but `context_0`, `context_1`, …"""
         return self.names == _default_names(len(self.names))
 
+    @cached_property
+    def ids_by_label(self) -> dict[str, int]:
+        """The id of each task by its label; empty if the pool has no labels."""
+        return {label: task for task, label in enumerate(self.labels or ())}
+
     def subset(self, tasks: Sequence[int] | NDArray[np.integer]) -> Self:
         """A new pool of the tasks with the given ids, in that order."""
         chosen = np.asarray(tasks)

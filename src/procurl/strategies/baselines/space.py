@@ -1,7 +1,7 @@
 """SPaCE and SPaCE-alt: the tasks whose critic values rose most since the last update."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from procurl.internals.checks import (
     require_number,
 )
 from procurl.internals.settings import AUTO
+from procurl.strategies.carrying import refuse_another_pool
 from procurl.strategies.samplers import Softmax
 from procurl.strategies.schedules import Scheduled
 from procurl.strategies.strategy import Strategy
 from procurl.success import keep_finite, normalize
 from procurl.success.bounds import Bound, are_found, are_given, complete_bounds
+from procurl.tasks.matching import SharedTasks
 
 
 class SPaCEState(NamedTuple):
@@ -84,6 +86,9 @@ class SPaCE(Strategy):
 
     def probabilities(self, state: SPaCEState) -> Array:
         return state.chosen / state.size.astype(state.values.dtype)
+
+    def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> NoReturn:
+        raise refuse_another_pool("SPaCE", "its set of tasks has a fixed size")
 
     def check(self) -> None:
         require_number("eta", self.eta, at_least=0.0)

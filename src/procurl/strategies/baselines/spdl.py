@@ -1,7 +1,7 @@
 """SPDL: as close to uniform as the agent's performance allows."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -9,8 +9,10 @@ from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, softmax
 from procurl.internals.checks import require_flag, require_interval, require_number
 from procurl.strategies.baselines.self_paced_step import self_paced_step
+from procurl.strategies.carrying import refuse_another_pool
 from procurl.strategies.strategy import Strategy
 from procurl.success import keep_finite
+from procurl.tasks.matching import SharedTasks
 
 
 class SPDLState(NamedTuple):
@@ -64,6 +66,9 @@ class SPDL(Strategy):
 
     def probabilities(self, state: SPDLState) -> Array:
         return softmax(state.log_probabilities, self.floor)
+
+    def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> NoReturn:
+        raise refuse_another_pool("SPDL", "each distribution starts from the one before")
 
     def check(self) -> None:
         require_number("threshold", self.threshold)

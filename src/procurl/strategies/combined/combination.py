@@ -10,6 +10,7 @@ from procurl.evidence import Scale
 from procurl.internals.arrays import Array
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
+from procurl.tasks.matching import SharedTasks
 
 OUTCOMES = ("wins", "losses", "scale")  # fields that depend on how episodes are judged
 # Settings are compared by what they do to these.
@@ -39,6 +40,10 @@ class Combination(Strategy):
     @abstractmethod
     def part_states(self, state: Any) -> tuple[Any, ...]:
         """The states of the strategies inside."""
+
+    @abstractmethod
+    def with_part_states(self, state: Any, parts: tuple[Any, ...]) -> Any:
+        """`state` with other states of the strategies inside."""
 
     @property
     def refresh_every(self) -> int | None:  # type: ignore[override]  # the parts decide
@@ -112,6 +117,11 @@ class Combination(Strategy):
             if part.rollout_plan() is not None:
                 return part.rollout_weights(kept)
         return None
+
+    def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> Any:
+        rows = zip(self.parts, self.part_states(state), self.part_states(fresh), strict=True)
+        carried = tuple(part.carry_over(old, new, shared) for part, old, new in rows)
+        return self.with_part_states(state, carried)
 
     def check(self) -> None:
         for part in self.parts:

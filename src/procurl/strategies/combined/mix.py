@@ -50,6 +50,9 @@ class Mix(Combination):
     def part_states(self, state: MixState) -> tuple[Any, ...]:
         return state.parts
 
+    def with_part_states(self, state: MixState, parts: tuple[Any, ...]) -> MixState:
+        return MixState(parts)
+
     def init(self, n: int) -> MixState:
         return MixState(tuple(part.init(n) for part in self.strategies))
 

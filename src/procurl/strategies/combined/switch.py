@@ -72,6 +72,10 @@ class Switch(Combination):
     def part_states(self, state: SwitchState) -> tuple[Any, ...]:
         return (state.first, state.second)
 
+    def with_part_states(self, state: SwitchState, parts: tuple[Any, ...]) -> SwitchState:
+        first, second = parts
+        return state._replace(first=first, second=second)
+
     @property
     def needs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*super().needs, *self.when.needs)))

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, compute_if, namespace, while_loop
 from procurl.internals.checks import require_integer, require_interval, require_number
+from procurl.strategies.carrying import refuse_another_pool
 from procurl.strategies.progress.mixture import Mixture, fit_mixture, invert
 from procurl.strategies.progress.rates import OutcomeRange, range_of, rates_of, unit_range
 from procurl.strategies.progress.visits import (
@@ -19,6 +20,7 @@ from procurl.strategies.progress.visits import (
     rescale_visits,
 )
 from procurl.strategies.strategy import Strategy
+from procurl.tasks.matching import SharedTasks
 from procurl.tasks.pool import TaskPool
 
 SUGGESTED_FITS = 5  # in training that was too short for one
@@ -140,6 +142,9 @@ class ALPGMM(Strategy):
             f"episodes, of which those on one task between two refreshes count once; there were "
             f"{visits}. Train longer{remedy}"
         )
+
+    def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> NoReturn:
+        raise refuse_another_pool("ALPGMM", "it remembers visits by task id")
 
     def check(self) -> None:
         require_integer("fit_every", self.fit_every, at_least=1)

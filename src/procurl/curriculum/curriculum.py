@@ -1,45 +1,38 @@
 """The one object that an integration holds: a strategy on a pool, with state and randomness."""
 
-import logging
 import threading
-from collections.abc import Iterable, Mapping
 from os import PathLike
-from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.curriculum.bounds_check import bounds_fit
+from procurl.curriculum.drawing import cumulative_of, draw, draw_distinct
+from procurl.curriculum.metrics import Metrics, metrics_of
+from procurl.curriculum.outcomes import OutcomeBuffer
+from procurl.curriculum.records import (
+    PROVIDED,
+    read_outcomes,
+    read_prior,
+    require_outcome_strategy,
+)
 from procurl.evidence import Evidence, draw_without_replacement
 from procurl.evidence.checks import LIMIT, check_evidence
 from procurl.internals.archive import content_errors, read_archive, write_archive
-from procurl.internals.arrays import Ids
-from procurl.internals.checks import require_integer, require_number
-from procurl.internals.settings import AUTO, describe
+from procurl.internals.arrays import Floats, Ids
+from procurl.internals.checks import require_flag, require_integer, require_number
+from procurl.internals.settings import describe
+from procurl.internals.state_arrays import restore_arrays, state_arrays
 from procurl.monitor import CurriculumMonitor, warn_of_shortfall
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
-from procurl.success import Success
+from procurl.tasks.matching import match_tasks
 from procurl.tasks.pool import TaskPool
 
 SUM_TOLERANCE = 1e-3  # of probabilities in single precision, over large pools
 FORMAT = 1
-log = logging.getLogger(__name__)
-
-
-class Metrics(NamedTuple):
-    """The state of a curriculum in a few numbers, for logs."""
-
-    entropy: float  # of the distribution, in nats
-    effective_tasks: float  # e^entropy: as many equally likely tasks would have this entropy
-    estimated_success: float | None  # mean over the pool; None if the strategy has no estimate
-    most_likely: Ids  # task ids, the most likely first
-    least_likely: Ids  # task ids, the least likely first
-    # Mean absolute difference between estimated and achieved success over the recent training
-    # episodes; None if there is no estimate, or there are few episodes.
-    calibration: float | None = None
-    achieved_success: float | None = None  # mean outcome of these episodes
-    strategy: Mapping[str, float] = MappingProxyType({})  # the strategy's own, by name
+OUTCOMES = "outcomes/"  # in front of the names of arrays that are not of the strategy's state
 
 
 class Curriculum:
@@ -63,23 +56,32 @@ class Curriculum:
         pool: the tasks to choose from.
         seed: of all random numbers that the curriculum draws; the same seed and evidence give the
             same choices in every process and on every machine.
+        prior: [n] the success rate of each task before training, such as a base model's; NaN or
+            None where it is not known. It counts as `prior_weight` episodes of the strategy.
     """
 
-    def __init__(self, strategy: Strategy | str, pool: TaskPool, seed: int = 0) -> None:
+    def __init__(
+        self, strategy: Strategy | str, pool: TaskPool, seed: int = 0, *, prior: Any = None
+    ) -> None:
         strategy = as_strategy(strategy)
         if not isinstance(pool, TaskPool):
             raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
         require_integer("seed", seed, at_least=0)
         self.strategy = strategy.bind(pool)
         self.pool = pool
-        self.step = 0.0  # training steps at the latest evidence
+        self.step = 0.0  # training steps at the latest evidence or record
+        self._unbound = strategy
         self._rng = np.random.default_rng(seed)
         self._state = self.strategy.init(len(pool))
-        self._cumulative: NDArray[np.float64] | None = None
+        self._outcomes = OutcomeBuffer()
+        self._cumulative: Floats | None = None
         self._bounds_fit = True  # of all evidence so far
-        self._observed = False  # whether there was any
+        self._observed = False  # whether there was any evidence
         self._monitor = CurriculumMonitor(strategy_name(strategy), pool)
         self._lock = threading.RLock()
+        if prior is not None:
+            known = read_prior(pool, self.strategy, prior)
+            self.observe(self._no_outcomes(self.strategy, len(pool), known))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_lock"}
@@ -91,18 +93,30 @@ class Curriculum:
         name = strategy_name(self.strategy)
         return f"Curriculum(strategy={name!r}, pool={self.pool}, step={self.step:.0f})"
 
-    def next(self, k: int = 1) -> Ids:
-        """[k] ids of the tasks to play next, drawn independently of each other."""
+    def next(self, k: int = 1, *, replace: bool = True) -> Ids:
+        """[k] ids of the tasks to play next.
+
+        Args:
+            k: how many.
+            replace: whether a task may come more than once. True draws independently; False draws
+                different tasks, each in proportion to the probabilities of those that are left.
+        """
         require_integer("k", k, at_least=1)
+        require_flag("replace", replace)
+        if not replace and k > len(self.pool):
+            raise ValueError(
+                f"k must be at most {len(self.pool)}, the tasks of the pool, to draw without "
+                f"replacement, got {k}"
+            )
         with self._lock:
             if self._cumulative is None:
                 probabilities = self.probabilities()
-                cumulative = np.cumsum(probabilities)
-                cumulative /= cumulative[-1]
+                self._cumulative = cumulative_of(probabilities)
                 if self._observed and self.strategy.uses and not self.strategy.ends_evenly:
                     self._monitor.add_refresh(probabilities, self.success(), self.step)
-                self._cumulative = cumulative
-            return np.searchsorted(self._cumulative, self._rng.random(k), side="right")
+            if replace:
+                return draw(self._cumulative, k, self._rng)
+            return draw_distinct(self._cumulative, k, self._rng, self.probabilities)
 
     def rollout_tasks(self) -> Ids:
         """[m] ids of the tasks that the strategy wants rollouts on, before the next `observe`.
@@ -145,14 +159,98 @@ class Curriculum:
         numbers, text, dates and masked entries raise.
         """
         with self._lock:
+            if self._outcomes:
+                self.refresh()
             checked = self._check(evidence)
-            self._check_bounds(checked)
-            before = self.success() if self._observed else None
-            self._state = self.strategy.update(self._state, checked)
-            self._compare_outcomes(before, checked)
-            self._cumulative = None
-            self._observed = True
-            self.step = float(checked.step)
+            self._bounds_fit = self._bounds_fit and bounds_fit(self.strategy, checked)
+            self._update(checked)
+
+    def record(
+        self,
+        tasks: Any,
+        outcomes: Any = None,
+        *,
+        wins: Any = None,
+        losses: Any = None,
+        step: float | None = None,
+    ) -> None:
+        """Add outcomes of single tasks, for strategies that learn from wins and losses.
+
+        Outcomes from 0 to 1 are successes: 1 a win, 0 a loss, anything between a part of a win.
+        Once an outcome lies outside, all are measured on the range seen so far, from the lowest to
+        the highest without outliers. Entries that are NaN or None are skipped. A wrong argument
+        raises and changes nothing.
+
+        On pools of 4,000 tasks and more, several records share one `refresh`.
+
+        Args:
+            tasks: [m] task ids, or labels of the pool; repetitions are allowed.
+            outcomes: [m] one per entry of `tasks`.
+            wins, losses: [m] numbers of episodes, in place of `outcomes`.
+            step: training steps so far, in any unit; None: one more than before.
+        """
+        with self._lock:
+            require_outcome_strategy(self.strategy)
+            new = read_outcomes(self.pool, self.strategy, tasks, outcomes, wins, losses)
+            step = self.step + 1.0 if step is None else step
+            require_number("step", step, at_least=self.step, at_most=LIMIT)
+            self.step = float(step)
+            if self.strategy.uses:
+                self._outcomes.add(new)
+                if self._outcomes.is_due(self.strategy, len(self.pool), self.step):
+                    self.refresh()
+
+    def refresh(self) -> None:
+        """Pass the outcomes recorded since the last refresh to the strategy.
+
+        `record` calls it often enough; call it to see the effect of all records at once.
+        """
+        with self._lock:
+            if self._outcomes:
+                n = len(self.pool)
+                self._update(self._check(self._outcomes.take(self.strategy, n, self.step)))
+
+    def change_pool(self, pool: TaskPool, *, prior: Any = None) -> None:
+        """Continue on another pool; what is known of the tasks in both pools is kept.
+
+        Tasks are the same if their labels are equal, or if they are equal where one of the pools
+        has no labels. What is known of the tasks that are not in `pool` is lost. A strategy whose
+        state is not kept task by task raises, and nothing changes.
+
+        Args:
+            pool: the tasks to choose from.
+            prior: [n] success rates as in the constructor, for the tasks that are new.
+        """
+        if not isinstance(pool, TaskPool):
+            raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
+        with self._lock:
+            strategy, n = self._unbound.bind(pool), len(pool)
+            fresh = strategy.init(n)
+            if prior is not None:
+                known = read_prior(pool, strategy, prior)
+                fresh = strategy.update(fresh, self._no_outcomes(strategy, n, known))
+            shared = match_tasks(self.pool, pool)
+            self.refresh()
+            state = strategy.carry_over(self._state, fresh, shared)
+            if self._observed and set(strategy.needs) <= PROVIDED:
+                state = strategy.update(state, self._no_outcomes(strategy, n))
+            self.strategy, self.pool, self._state = strategy, pool, state
+            self._monitor.pool, self._cumulative = pool, None
+
+    def _no_outcomes(self, strategy: Strategy, n: int, values: Any = None) -> Evidence:
+        """Evidence of n tasks that were not played since the previous evidence."""
+        none = np.zeros(n)
+        fields = dict.fromkeys(("wins", "losses", "played", "noise"), none) | {"values": values}
+        return Evidence(self.step, **{k: v for k, v in fields.items() if k in strategy.uses})
+
+    def _update(self, evidence: Evidence) -> None:
+        """Update the strategy with evidence that was checked."""
+        before = self.success() if self._observed else None
+        self._state = self.strategy.update(self._state, evidence)
+        self._compare_outcomes(before, evidence)
+        self._cumulative = None
+        self._observed = True
+        self.step = float(evidence.step)
 
     def _compare_outcomes(self, success: NDArray[np.float64] | None, evidence: Evidence) -> None:
         """Compare the outcomes in `evidence` with the estimate that their tasks were drawn by."""
@@ -185,17 +283,7 @@ class Curriculum:
         with self._lock:
             p, success = self.probabilities(), self.success()
             calibration, own = self._monitor.calibration, self.strategy.metrics(self._state)
-        entropy = -float(np.sum(p * np.log(np.where(p > 0, p, 1.0))))
-        return Metrics(
-            entropy=entropy,
-            effective_tasks=float(np.exp(entropy)),
-            estimated_success=None if success is None else float(success.mean()),
-            most_likely=_smallest(-p, top),
-            least_likely=_smallest(p, top),
-            calibration=None if calibration is None else calibration.error,
-            achieved_success=None if calibration is None else calibration.achieved,
-            strategy={name: float(number) for name, number in own.items()},
-        )
+        return metrics_of(p, success, calibration, own, top)
 
     def warn_of_shortfall(self) -> None:
         """Log once, at the end of training, what the strategy never got to do."""
@@ -204,14 +292,18 @@ class Curriculum:
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue identically: JSON values, and arrays under `state`."""
         with self._lock:
-            step, rng, state = self.step, self._rng.bit_generator.state, self._state
+            step, observed = self.step, self._observed
+            rng = self._rng.bit_generator.state
+            arrays = state_arrays(self._state)
+            arrays |= {OUTCOMES + name: array for name, array in self._outcomes.arrays().items()}
         return {
             "format": FORMAT,
             "strategy": describe(self.strategy),
             "pool": {"tasks": len(self.pool), "fingerprint": self.pool.fingerprint},
             "step": step,
+            "observed": observed,
             "rng": rng,
-            "state": {name: array.copy() for name, array in _leaves(state).items()},
+            "state": {name: array.copy() for name, array in arrays.items()},
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
@@ -224,15 +316,23 @@ class Curriculum:
         _require_same("strategy", describe(self.strategy), saved["strategy"])
         here = {"tasks": len(self.pool), "fingerprint": self.pool.fingerprint}
         _require_same("pool", here, saved["pool"])
-        state = _with_leaves(self._state, dict(saved["state"]))
+        arrays = dict(saved["state"])
+        recorded = {
+            name.removeprefix(OUTCOMES): arrays.pop(name)
+            for name in list(arrays)
+            if name.startswith(OUTCOMES)
+        }
+        state = restore_arrays(self._state, arrays)
+        outcomes = OutcomeBuffer.from_arrays(recorded, len(self.pool))
         rng = np.random.default_rng()
         rng.bit_generator.state = saved["rng"]
         require_number("the saved step", saved["step"], at_least=0, at_most=LIMIT)
+        require_flag("the saved observed", saved["observed"])
         self._probabilities(state)  # raises if nothing can be drawn from this state
         with self._lock:
             self._state, self._rng, self._cumulative = state, rng, None
-            self._observed = self._observed or saved["step"] > 0
-            self.step = float(saved["step"])
+            self._outcomes = outcomes
+            self.step, self._observed = float(saved["step"]), saved["observed"]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to one file of arrays and JSON, without pickled code."""
@@ -247,41 +347,6 @@ class Curriculum:
             self.load_state_dict(meta | {"state": arrays})
         return self
 
-    def _check_bounds(self, evidence: Evidence) -> None:
-        """Warn once if most of the pool lies far outside the range that counts as success."""
-        success: Any = getattr(self.strategy, "success", None)
-        if not self._bounds_fit or not isinstance(success, Success):
-            return
-        by_rollouts = "rollout_success" in success.needs
-        low: Any
-        high: Any
-        measured = evidence.rollout_success if by_rollouts else evidence.values
-        if by_rollouts and evidence.rollouts is not None:
-            measured = np.asarray(measured)[np.asarray(evidence.rollouts) > 0]
-        if success.v_min == AUTO:
-            low, high = 0.0, 1.0  # without a scale, rewards are taken to be 0 and 1
-            known = evidence.scale is not None
-        else:
-            low, high = success.v_min, success.v_max
-            # The bounds of outcomes are those of returns, not of the critic.
-            known = low is None or "wins" in success.needs
-        if known or measured is None or not len(measured):
-            return
-        middle, span = float(np.median(measured)), high - low
-        self._bounds_fit = low - span <= middle <= high + span
-        if not self._bounds_fit:
-            log.warning(
-                "%s of the pool are around %.3g, far from v_min=%g to v_max=%g: tasks look alike "
-                "and are drawn evenly. Pass evidence.scale with the wins and losses of the "
-                "episodes, as procurl's environments and engines do, or pass make_strategy the "
-                "returns that count as failure and as success as v_min and v_max (discounted for "
-                "procurl-val).",
-                "returns" if by_rollouts else "the critic's values",
-                middle,
-                low,
-                high,
-            )
-
     def _check(self, evidence: Evidence) -> Evidence:
         """`evidence` as NumPy arrays, with the noise that the strategy needs; raises if bad."""
         checked = check_evidence(evidence, len(self.pool), self.step)
@@ -294,61 +359,6 @@ class Curriculum:
         if "noise" in self.strategy.needs and checked.noise is None:
             return checked._replace(noise=self._rng.uniform(-1.0, 1.0, len(self.pool)))
         return checked
-
-
-def _smallest(values: NDArray[np.float64], count: int) -> Ids:
-    """Positions of the `count` smallest values, the smallest first, the earlier among equals."""
-    count = min(count, len(values))
-    limit = np.partition(values, count - 1)[count - 1]
-    below = np.flatnonzero(values < limit)
-    equal = np.flatnonzero(values == limit)[: count - len(below)]
-    chosen = np.concatenate([below, equal])
-    return chosen[np.argsort(values[chosen], kind="stable")]
-
-
-def _leaves(state: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
-    """The arrays of nested tuples by dotted name; None has no leaf."""
-    if state is None:
-        return {}
-    if not isinstance(state, tuple):
-        return {prefix: np.asarray(state)}
-    leaves: dict[str, NDArray[Any]] = {}
-    for name, part in _named_parts(state, prefix):
-        leaves |= _leaves(part, name)
-    return leaves
-
-
-def _named_parts(state: tuple[Any, ...], prefix: str) -> list[tuple[str, Any]]:
-    """The parts of a tuple by dotted name: its fields, or 0, 1, … if they have no names."""
-    names: Iterable[Any] = getattr(state, "_fields", range(len(state)))
-    return [
-        (f"{prefix}.{name}" if prefix else str(name), part)
-        for name, part in zip(names, state, strict=True)
-    ]
-
-
-def _with_leaves(state: Any, leaves: dict[str, NDArray[Any]]) -> Any:
-    """`state` with its arrays taken from `leaves`, which must match it name by name."""
-    names = _leaves(state)
-    if names.keys() != leaves.keys():
-        raise ValueError(f"the saved state holds {sorted(leaves)}, expected {sorted(names)}")
-    for name, array in names.items():
-        saved = np.asarray(leaves[name])
-        if saved.shape != array.shape or saved.dtype != array.dtype:
-            raise ValueError(
-                f"the saved {name} has {saved.dtype}{list(saved.shape)}, "
-                f"expected {array.dtype}{list(array.shape)}"
-            )
-
-    def rebuilt(part: Any, prefix: str) -> Any:
-        if part is None:
-            return None
-        if not isinstance(part, tuple):
-            return np.array(leaves[prefix])
-        parts = [rebuilt(inner, name) for name, inner in _named_parts(part, prefix)]
-        return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
-
-    return rebuilt(state, "")
 
 
 def _require_same(what: str, here: dict[str, Any], saved: dict[str, Any]) -> None:

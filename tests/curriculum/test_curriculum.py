@@ -43,9 +43,7 @@ def test_draws_do_not_depend_on_how_they_are_grouped():
 
 
 def test_choices_are_the_same_in_another_process():
-    code = (
-        "import json; from tests.test_curriculum import picks; print(json.dumps(picks('spdl', 5)))"
-    )
+    code = f"import json; from {__name__} import picks; print(json.dumps(picks('spdl', 5)))"
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout

@@ -1,0 +1,135 @@
+"""What `Curriculum.record` accepts: tasks by id or label, outcomes or wins and losses."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.curriculum.outcomes import Outcomes
+from procurl.evidence.checks import LIMIT
+from procurl.internals.arrays import Floats, Ids
+from procurl.internals.checks import suggest
+from procurl.strategies.registry import strategy_name
+from procurl.strategies.strategy import Strategy
+from procurl.tasks.pool import TaskPool
+
+PROVIDED = {"wins", "losses", "played", "noise"}  # fields of evidence that records give
+
+
+def require_outcome_strategy(strategy: Strategy) -> None:
+    """Raise unless outcomes alone are enough for the strategy."""
+    missing = [name for name in strategy.needs if name not in PROVIDED]
+    if missing:
+        raise ValueError(
+            f"record gives wins and losses, but {strategy_name(strategy)} requires "
+            f"{', '.join(missing)}: use observe, or a strategy that learns from outcomes, such as "
+            "procurl-out"
+        )
+
+
+def read_outcomes(
+    pool: TaskPool, strategy: Strategy, tasks: Any, outcomes: Any, wins: Any, losses: Any
+) -> Outcomes:
+    """The arguments of `Curriculum.record` as arrays; raises if they are wrong."""
+    ids = read_tasks(pool, tasks)
+    if outcomes is not None:
+        if wins is not None or losses is not None:
+            raise TypeError("pass either outcomes, or wins and losses, got both")
+        given = _numbers("outcomes", outcomes, len(ids))
+        known = ~np.isnan(given)
+        _require_measurable(strategy, given[known])
+        return Outcomes(ids[known], given[known], np.ones(int(known.sum())))
+    if wins is None or losses is None:
+        raise TypeError("pass outcomes, or both wins and losses")
+    won, lost = (
+        _numbers(name, given, len(ids)) for name, given in (("wins", wins), ("losses", losses))
+    )
+    known = ~np.isnan(won) & ~np.isnan(lost)
+    ids, won, lost = ids[known], won[known], lost[known]
+    for name, counts in (("wins", won), ("losses", lost)):
+        if (counts < 0).any():
+            raise ValueError(f"{name} count episodes and must not be negative, got {counts.min()}")
+    both = np.concatenate([np.ones(len(ids)), np.zeros(len(ids))])
+    return Outcomes(np.concatenate([ids, ids]), both, np.concatenate([won, lost]))
+
+
+def read_tasks(pool: TaskPool, tasks: Any) -> Ids:
+    """[m] task ids from ids or labels; raises on one that is not in the pool."""
+    given = np.atleast_1d(np.asarray(tasks))
+    if given.ndim != 1:
+        raise ValueError(f"tasks must be one list of task ids or labels, got shape {given.shape}")
+    if given.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if given.dtype.kind in "UO" and all(isinstance(task, str) for task in given.tolist()):
+        return _by_label(pool, given.tolist())
+    if given.dtype.kind not in "iu":
+        raise TypeError(
+            f"tasks must be task ids from 0 to {len(pool) - 1}, or labels of the pool, "
+            f"got {given[0]!r}"
+        )
+    if given.min() < 0 or given.max() >= len(pool):
+        wrong = int(given[(given < 0) | (given >= len(pool))][0])
+        raise ValueError(f"tasks must be from 0 to {len(pool) - 1}, got {wrong}")
+    return given.astype(np.int64)
+
+
+def _by_label(pool: TaskPool, labels: list[str]) -> Ids:
+    if pool.labels is None:
+        raise ValueError(
+            f"tasks must be task ids from 0 to {len(pool) - 1}, got {labels[0]!r}: the pool has no "
+            "labels; pass TaskPool(..., labels=...) to use them"
+        )
+    ids = [pool.ids_by_label.get(label, -1) for label in labels]
+    if -1 in ids:
+        unknown = labels[ids.index(-1)]
+        near = suggest(unknown, pool.labels[:1000])
+        raise ValueError(f"task {unknown!r} is not a label of the pool.{near}")
+    return np.asarray(ids, dtype=np.int64)
+
+
+def _numbers(argument: str, given: Any, m: int) -> Floats:
+    """[m] `given` in double precision; None becomes NaN."""
+    try:
+        array: NDArray[Any] = np.atleast_1d(np.asarray(given))
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"got {array.dtype}")
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{argument} must be numbers, or None to skip an entry: {error}") from error
+    if numbers.shape != (m,):
+        raise ValueError(
+            f"{argument} must hold one number for each of the {m} tasks passed, "
+            f"got shape {numbers.shape}"
+        )
+    if (np.abs(numbers) > LIMIT).any():
+        wrong = float(numbers[np.abs(numbers) > LIMIT][0])
+        raise ValueError(f"{argument} must be at most {LIMIT:g} in size, got {wrong}")
+    return numbers
+
+
+def _require_measurable(strategy: Strategy, outcomes: Floats) -> None:
+    outside = outcomes[(outcomes < 0.0) | (outcomes > 1.0)]
+    if strategy.outcome_measure == "success" and len(outside):
+        raise ValueError(
+            f"outcomes must be from 0 to 1 for measure='success', got {outside[0]}: use "
+            "measure='auto' to measure them on the range seen so far"
+        )
+
+
+def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
+    """[n] prior success of each task, 0.5 where it is not known; raises if it cannot be used."""
+    missing = [name for name in strategy.needs if name not in {*PROVIDED, "values"}]
+    if "values" not in strategy.uses or missing:
+        raise ValueError(
+            f"prior is for strategies that start from a success estimate, such as procurl-out, "
+            f"not for {strategy_name(strategy)}"
+        )
+    numbers = _numbers("prior", prior, len(pool))
+    numbers = np.where(np.isnan(numbers), 0.5, numbers)
+    wrong = (numbers < 0.0) | (numbers > 1.0)
+    if wrong.any():
+        task = int(np.argmax(wrong))
+        raise ValueError(
+            f"prior must hold success rates from 0 to 1, got {numbers[task]} for task {task}"
+        )
+    return numbers

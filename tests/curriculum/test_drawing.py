@@ -1,0 +1,67 @@
+"""Draws without replacement follow the law of sequential draws."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from procurl import Curriculum, Evidence, TaskPool, make_strategy
+from procurl.curriculum import drawing
+from procurl.curriculum.drawing import cumulative_of, draw_distinct
+
+P = np.array([0.5, 0.3, 0.15, 0.05])
+SAMPLES = 20_000
+
+
+def pairs(rng: np.random.Generator) -> dict[tuple[int, ...], int]:
+    counts: dict[tuple[int, ...], int] = {}
+    cumulative = cumulative_of(P)
+    for _ in range(SAMPLES):
+        pair = tuple(draw_distinct(cumulative, 2, rng, lambda: P).tolist())
+        counts[pair] = counts.get(pair, 0) + 1
+    return counts
+
+
+@pytest.mark.parametrize("rounds", [16, 0, 1])
+def test_ordered_pairs_have_the_probabilities_of_sequential_draws(rounds, monkeypatch):
+    """P(i, j) = p_i · p_j / (1 − p_i), by skipping repetitions, by Gumbel noise, and by both."""
+    monkeypatch.setattr(drawing, "ROUNDS", rounds)
+    counts = pairs(np.random.default_rng(1))
+    for i, j in permutations(range(4), 2):
+        expected = P[i] * P[j] / (1 - P[i])
+        deviation = np.sqrt(expected * (1 - expected) / SAMPLES)
+        assert abs(counts.get((i, j), 0) / SAMPLES - expected) < 4.5 * deviation
+
+
+def test_tasks_of_probability_zero_come_last():
+    p = np.array([0.0, 1.0, 0.0, 0.0])
+    seen = set()
+    for seed in range(40):
+        drawn = draw_distinct(cumulative_of(p), 2, np.random.default_rng(seed), lambda: p)
+        assert drawn[0] == 1
+        seen.add(int(drawn[1]))
+    assert seen == {0, 2, 3}
+
+
+def test_the_whole_pool_can_be_drawn():
+    curriculum = Curriculum(make_strategy("procurl-argmax"), TaskPool.from_seeds(6))
+    curriculum.observe(Evidence(1, values=[0.0, 0.5, 0.5, 0.0, 0.1, 0.2]))
+    drawn = curriculum.next(6, replace=False).tolist()
+    assert sorted(drawn) == list(range(6))
+    assert set(drawn[:2]) == {1, 2}
+
+
+def test_draws_without_replacement_repeat_with_the_seed():
+    one, two = (Curriculum("iid", TaskPool.from_seeds(20), seed=4) for _ in range(2))
+    first = [one.next(7, replace=False).tolist() for _ in range(5)]
+    assert first == [two.next(7, replace=False).tolist() for _ in range(5)]
+    assert all(len(set(each)) == 7 for each in first)
+    assert len({tuple(each) for each in first}) == 5
+
+
+def test_bad_arguments_are_named():
+    curriculum = Curriculum("iid", TaskPool.from_seeds(3))
+    with pytest.raises(ValueError, match="k must be at most 3, .* without replacement, got 4"):
+        curriculum.next(4, replace=False)
+    with pytest.raises(TypeError, match="replace must be True or False, got 'no'"):
+        curriculum.next(2, replace="no")

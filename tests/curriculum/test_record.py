@@ -1,0 +1,245 @@
+"""Outcomes of single tasks: what is recorded, how it is measured, when it counts."""
+
+import numpy as np
+import pytest
+
+from procurl import Curriculum, Evidence, TaskPool, make_strategy
+from procurl.curriculum.outcomes import records_per_refresh
+
+LARGE = 9_000  # tasks: three records share a refresh
+
+
+def curriculum_over(n: int = 3, name: str = "procurl-out", seed: int = 0, **settings) -> Curriculum:
+    return Curriculum(make_strategy(name, **settings), TaskPool.from_seeds(n), seed=seed)
+
+
+def test_success_by_hand():
+    """One prior episode at 0.5, a task that was won once and lost once, and one won twice.
+
+    The drift starts after the first record, so the estimate is (S + 0.5) / (S + F + 1):
+    task 0: 1.5 / 3, task 1: 2.5 / 3, task 2 has the prior alone.
+    """
+    curriculum = curriculum_over()
+    curriculum.record([0, 1, 0, 1], [1, 1, 0, 1])
+    np.testing.assert_allclose(curriculum.success(), [1.5 / 3, 2.5 / 3, 0.5])
+    assert curriculum.step == 1
+
+
+def test_fractions_are_parts_of_a_win():
+    """0.25 and 0.75 add up to one win and one loss, as 1 and 0 do."""
+    curriculum = curriculum_over()
+    curriculum.record([2, 2, 0], [0.25, 0.75, 0.1])
+    np.testing.assert_allclose(curriculum.success(), [0.6 / 2, 0.5, 1.5 / 3])
+
+
+def test_records_equal_dense_evidence():
+    sparse, dense = curriculum_over(5), curriculum_over(5)
+    rng = np.random.default_rng(0)
+    for step in range(1, 6):
+        tasks, outcomes = rng.integers(0, 5, 8), rng.random(8).round()
+        sparse.record(tasks, outcomes, step=step)
+        wins = np.bincount(tasks, outcomes, 5)
+        losses = np.bincount(tasks, 1 - outcomes, 5)
+        dense.observe(Evidence(step, wins=wins, losses=losses))
+        np.testing.assert_array_equal(sparse.probabilities(), dense.probabilities())
+
+
+def test_wins_and_losses_are_the_outcomes_that_they_count():
+    one, two = curriculum_over(), curriculum_over()
+    one.record([0, 2], wins=[2, 0], losses=[1, 3])
+    two.record([0, 0, 0, 2, 2, 2], [1, 1, 0, 0, 0, 0])
+    np.testing.assert_array_equal(one.success(), two.success())
+
+
+def test_unknown_outcomes_are_skipped():
+    one, two = curriculum_over(), curriculum_over()
+    one.record([0, 1, 2, 2], [1, None, float("nan"), 0])
+    two.record([0, 2], [1, 0])
+    np.testing.assert_array_equal(one.success(), two.success())
+    one.record([1], [None])
+    assert one.step == 2
+
+
+def test_rewards_are_measured_on_the_range_seen():
+    """Rewards of −1 to 3: −1 is a loss, 3 a win, 1 half of one."""
+    curriculum = curriculum_over()
+    curriculum.record([0, 1, 2], [-1.0, 3.0, 1.0])
+    np.testing.assert_allclose(curriculum.success(), [0.5 / 2, 1.5 / 2, 1.0 / 2])
+
+
+def test_earlier_outcomes_move_to_the_range_seen_later():
+    """A win at 1 was half a win all along if the best reward turns out to be 2.
+
+    Task 0 has the reward 1 once before; at the second record its episode counts 0.7^(1/3) (a third
+    of the pool was played). Without drift: p = (0.5·f + 0.5) / (f + 1) = 0.5.
+    """
+    curriculum = curriculum_over(decay_steps=1e9)  # without drift
+    curriculum.record([0], [1.0])
+    assert curriculum.success()[0] == pytest.approx(1.5 / 2)
+    curriculum.record([1, 2], [2.0, 0.0])
+    np.testing.assert_allclose(curriculum.success(), [0.5, 1.5 / 2, 0.5 / 2], rtol=1e-6)
+
+
+def test_labels_name_tasks():
+    pool = TaskPool(["3 + 4", "12 + 9"], labels=["easy", "hard"])
+    curriculum, other = Curriculum("procurl-out", pool), Curriculum("procurl-out", pool)
+    curriculum.record(["hard", "easy"], [1, 0])
+    other.record([1, 0], [1, 0])
+    np.testing.assert_array_equal(curriculum.success(), other.success())
+
+
+def test_steps_are_in_the_unit_of_the_caller():
+    curriculum = curriculum_over()
+    curriculum.record([0], [1], step=512)
+    curriculum.record([0], [1])
+    assert curriculum.step == 513
+    with pytest.raises(ValueError, match="step must be a finite number of at least 513"):
+        curriculum.record([0], [1], step=512)
+
+
+@pytest.mark.parametrize("unit", [1, 1024])
+def test_optimizer_steps_need_no_settings(unit):
+    """Outcomes fade by passes over the pool, so that the unit of steps changes nothing."""
+    curriculum = curriculum_over(4)
+    for i in range(1, 9):
+        curriculum.record([i % 4], [float(i % 2)], step=i * unit)
+    one = curriculum_over(4)
+    for i in range(1, 9):
+        one.record([i % 4], [float(i % 2)])
+    np.testing.assert_array_equal(curriculum.probabilities(), one.probabilities())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([0, 3], [1, 1]), ValueError, "tasks must be from 0 to 2, got 3"),
+        (([-1], [1]), ValueError, "tasks must be from 0 to 2, got -1"),
+        (([0.5], [1]), TypeError, "tasks must be task ids from 0 to 2, or labels"),
+        ((["a"], [1]), ValueError, "got 'a': the pool has no labels"),
+        (([[0], [1]], [1, 1]), ValueError, r"one list of task ids or labels, got shape \(2, 1\)"),
+        (([0, 1], [1]), ValueError, r"one number for each of the 2 tasks passed, got shape \(1,\)"),
+        (([0], ["won"]), TypeError, "outcomes must be numbers, or None to skip an entry"),
+        (([0], [np.inf]), ValueError, "outcomes must be at most 1e.30 in size, got inf"),
+        (([0],), TypeError, "pass outcomes, or both wins and losses"),
+    ],
+)
+def test_wrong_arguments_are_named_and_change_nothing(arguments, error, message):
+    curriculum = curriculum_over()
+    curriculum.record([0], [1])
+    before = curriculum.state_dict()
+    with pytest.raises(error, match=message):
+        curriculum.record(*arguments)
+    after = curriculum.state_dict()
+    for name, array in before.pop("state").items():
+        np.testing.assert_array_equal(after["state"][name], array)
+    assert {**after, "state": None} == {**before, "state": None}
+
+
+def test_wrong_counts_are_named():
+    curriculum = curriculum_over()
+    with pytest.raises(ValueError, match=r"losses count episodes and must not be negative, got -1"):
+        curriculum.record([0], wins=[1], losses=[-1])
+    with pytest.raises(TypeError, match="either outcomes, or wins and losses, got both"):
+        curriculum.record([0], [1], wins=[1], losses=[1])
+    with pytest.raises(ValueError, match="'hrd' is not a label of the pool. Did you mean 'hard'"):
+        Curriculum("procurl-out", TaskPool(["a"], labels=["hard"])).record(["hrd"], [1])
+    with pytest.raises(ValueError, match="from 0 to 1 for measure='success', got 2.0"):
+        curriculum_over(measure="success").record([0], [2.0])
+
+
+def test_a_strategy_that_needs_more_than_outcomes_is_named():
+    with pytest.raises(ValueError, match="procurl-val requires values: use observe, or a strategy"):
+        curriculum_over(name="procurl-val").record([0], [1])
+    curriculum_over(name="iid").record([0], [1])
+
+
+def test_large_pools_share_a_refresh():
+    curriculum = curriculum_over(LARGE)
+    assert [records_per_refresh(n) for n in (1, 3_999, 4_000, LARGE, 10**5, 10**7)] == [
+        1,
+        1,
+        2,
+        3,
+        10,
+        100,
+    ]
+    for _ in range(2):
+        curriculum.record([5], [1])
+        assert np.ptp(curriculum.probabilities()) == 0
+    curriculum.record([5], [0])
+    assert np.ptp(curriculum.probabilities()) > 0
+    other = curriculum_over(LARGE)
+    other.observe(Evidence(3, wins=np.eye(1, LARGE, 5)[0] * 2, losses=np.eye(1, LARGE, 5)[0]))
+    np.testing.assert_array_equal(curriculum.probabilities(), other.probabilities())
+
+
+def test_refresh_shows_all_records():
+    curriculum, other = curriculum_over(LARGE), curriculum_over(LARGE)
+    curriculum.record([5], [1])
+    curriculum.refresh()
+    other.observe(Evidence(1, wins=np.eye(1, LARGE, 5)[0], losses=np.zeros(LARGE)))
+    np.testing.assert_array_equal(curriculum.probabilities(), other.probabilities())
+    curriculum.refresh()  # nothing new
+    np.testing.assert_array_equal(curriculum.probabilities(), other.probabilities())
+
+
+def test_dense_evidence_comes_after_what_was_recorded():
+    curriculum, other = curriculum_over(LARGE), curriculum_over(LARGE)
+    nothing = np.zeros(LARGE)
+    for each in (curriculum, other):
+        each.record([5], [1])
+    other.refresh()
+    for each in (curriculum, other):
+        each.observe(Evidence(2, wins=nothing, losses=nothing))
+    np.testing.assert_array_equal(curriculum.probabilities(), other.probabilities())
+
+
+def test_saved_records_go_on_identically(tmp_path):
+    """Saved between two refreshes, with rewards outside of 0 to 1."""
+
+    def record(curriculum: Curriculum, steps) -> list[int]:
+        drawn = []
+        for step in steps:
+            tasks = curriculum.next(8, replace=False)
+            curriculum.record(tasks, np.sin(tasks * step) * 3)
+            drawn += tasks.tolist()
+        return drawn
+
+    one, two = curriculum_over(LARGE, seed=3), curriculum_over(LARGE)
+    record(one, range(4))
+    one.save(tmp_path / "state")
+    two.load(tmp_path / "state")
+    assert record(one, range(4, 9)) == record(two, range(4, 9))
+    np.testing.assert_array_equal(one.probabilities(), two.probabilities())
+
+
+def test_saved_records_of_another_form_are_refused():
+    curriculum = curriculum_over(LARGE)
+    curriculum.record([5], [1])
+    saved = curriculum.state_dict()
+    saved["state"]["outcomes/pending.tasks"] = np.array([LARGE])
+    with pytest.raises(ValueError, match="saved outcomes do not fit a pool of 9000 tasks"):
+        curriculum_over(LARGE).load_state_dict(saved)
+
+
+def test_the_prior_counts_as_an_episode():
+    """Before any outcome p is the prior; a win makes it (1 + 0.2) / 2, unknown ones are 0.5."""
+    pool = TaskPool.from_seeds(3)
+    strategy = make_strategy("procurl-out", decay_steps=1e9)  # without drift
+    curriculum = Curriculum(strategy, pool, prior=[0.2, 1.0, None])
+    np.testing.assert_allclose(curriculum.success(), [0.2, 1.0, 0.5])
+    curriculum.record([0], [1])
+    np.testing.assert_allclose(curriculum.success(), [0.6, 1.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("name", "prior", "message"),
+    [
+        ("procurl-out", [0.1, 0.2], r"prior must hold one number for each of the 3 tasks"),
+        ("procurl-out", [0.1, 1.5, 0.2], "success rates from 0 to 1, got 1.5 for task 1"),
+        ("iid", [0.1, 0.5, 0.2], "such as procurl-out, not for iid"),
+    ],
+)
+def test_a_wrong_prior_is_named(name, prior, message):
+    with pytest.raises(ValueError, match=message):
+        Curriculum(name, TaskPool.from_seeds(3), prior=prior)
