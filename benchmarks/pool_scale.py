@@ -1,10 +1,14 @@
 """How long a curriculum takes on large pools, and how much memory it needs.
 
-    python benchmarks/pool_scale.py [--largest 10000000]
+    python benchmarks/pool_scale.py [--largest 10000000] [--records]
 
 One row per strategy and pool size: `observe` and the first `next` after it (which computes the
 distribution), in milliseconds of processor time, the peak memory of both beyond the pool in bytes
 per task, and each time as a multiple of `numpy.sort` on the same number of values in the same run.
+
+With `--records`, a training step of a language model in its place: `next(8, replace=False)` and a
+`record` of 8 outcomes for each task. Most steps only collect outcomes; one in so many refreshes the
+strategy. The table has the mean, the median and the longest step.
 """
 
 import argparse
@@ -19,6 +23,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 import numpy as np
 
 from procurl import Curriculum, Evidence, Strategy, TaskPool, make_strategy
+from procurl.curriculum.outcomes import records_per_refresh
 
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "procurl-val": lambda: make_strategy("procurl-val"),
@@ -43,6 +48,9 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "mix": lambda: make_strategy("mix"),
     "switch": lambda: make_strategy("switch"),
 }
+
+
+BY_OUTCOMES = ("procurl-out", "learning-progress", "iid")  # strategies that records are enough for
 
 
 class Row(NamedTuple):
@@ -90,6 +98,36 @@ def measure(make: Callable[[], Strategy], pool: TaskPool, repeats: int) -> Row:
     return Row(float(np.median(observe)), float(np.median(draw)), bind, peak / len(pool))
 
 
+def step_times(name: str, pool: TaskPool) -> list[float]:
+    """Seconds of each step, over whole periods from one refresh to the next."""
+    curriculum = Curriculum(name, pool)
+    rng = np.random.default_rng(0)
+    period = records_per_refresh(len(pool))
+    times = []
+    for _ in range(period * max(2, 100 // period)):
+        outcomes = rng.random(64).round()
+        start = time.process_time()
+        tasks = curriculum.next(8, replace=False)
+        curriculum.record(np.repeat(tasks, 8), outcomes)
+        times.append(time.process_time() - start)
+    return times[period:]  # without the first, in which memory is new
+
+
+def print_records(largest: int) -> None:
+    print(f"{'tasks':>9}  {'strategy':20}{'mean ms':>9}{'median ms':>11}{'longest ms':>12}")
+    n = 1000
+    while n <= largest:
+        pool = TaskPool.from_objects(range(n))
+        for name in BY_OUTCOMES:
+            times = 1e3 * np.array(step_times(name, pool))
+            print(
+                f"{n:>9}  {name:20}{times.mean():>9.2f}{np.median(times):>11.2f}"
+                f"{times.max():>12.1f}",
+                flush=True,
+            )
+        n *= 10
+
+
 def sort_time(n: int) -> float:
     numbers = np.random.default_rng(0).random(n)
     start = time.process_time()
@@ -100,9 +138,14 @@ def sort_time(n: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--largest", type=int, default=10**7, help="tasks in the largest pool")
-    largest: int = parser.parse_args().largest
+    parser.add_argument("--records", action="store_true", help="steps with record")
+    arguments = parser.parse_args()
+    largest: int = arguments.largest
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if arguments.records:
+        print_records(largest)
+        return
     print(
         f"{'tasks':>9}  {'strategy':32}{'observe ms':>11}{'next ms':>9}{'bytes/task':>11}"
         f"{'observe/sort':>13}{'next/sort':>10}{'made in s':>10}"

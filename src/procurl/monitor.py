@@ -90,8 +90,11 @@ class CurriculumMonitor:
             losses: [n] episodes lost since then.
         """
         played = wins + losses
+        episodes = float(played.sum())
+        kept = (1.0 - 1.0 / MEMORY) ** episodes
+        tasks = np.flatnonzero(played)  # few of a large pool
+        success, wins, played = success[tasks], wins[tasks], played[tasks]
         bins = np.minimum((success * BINS).astype(np.int64), BINS - 1)
-        kept = (1.0 - 1.0 / MEMORY) ** float(played.sum())
         for sums, weights in (
             (self._estimated, success * played),
             (self._achieved, wins),
@@ -100,7 +103,7 @@ class CurriculumMonitor:
             sums *= kept
             sums += np.bincount(bins, weights, BINS)
         if self._idle_refreshes:
-            self._idle_episodes = (self._idle_episodes or 0.0) + float(played.sum())
+            self._idle_episodes = (self._idle_episodes or 0.0) + episodes
 
     def add_refresh(self, probabilities: Floats, success: Floats | None, step: float) -> None:
         """Warn once if the distribution stays uniform, or the estimate stays extreme or poor.

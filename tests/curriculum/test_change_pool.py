@@ -43,7 +43,7 @@ def test_labels_identify_tasks_before_their_content():
 
 
 def test_records_that_wait_for_a_refresh_are_kept():
-    n = 9_000
+    n = 15_000
     curriculum = Curriculum("procurl-out", TaskPool.from_seeds(n))
     curriculum.record([7], [1])
     curriculum.change_pool(TaskPool.from_seeds(range(5, n)))

@@ -181,7 +181,7 @@ class Curriculum:
         the highest without outliers. Entries that are NaN or None are skipped. A wrong argument
         raises and changes nothing.
 
-        On pools of 4,000 tasks and more, several records share one `refresh`.
+        On pools of 10,000 tasks and more, several records share one `refresh`.
 
         Args:
             tasks: [m] task ids, or labels of the pool; repetitions are allowed.
@@ -208,7 +208,7 @@ class Curriculum:
         with self._lock:
             if self._outcomes:
                 n = len(self.pool)
-                self._update(self._check(self._outcomes.take(self.strategy, n, self.step)))
+                self._update(self._with_noise(self._outcomes.take(self.strategy, n, self.step)))
 
     def change_pool(self, pool: TaskPool, *, prior: Any = None) -> None:
         """Continue on another pool; what is known of the tasks in both pools is kept.
@@ -356,9 +356,13 @@ class Curriculum:
                     f"evidence.{name} is missing: {strategy_name(self.strategy)} requires it "
                     f"(it needs {', '.join(self.strategy.needs)})"
                 )
-        if "noise" in self.strategy.needs and checked.noise is None:
-            return checked._replace(noise=self._rng.uniform(-1.0, 1.0, len(self.pool)))
-        return checked
+        return self._with_noise(checked)
+
+    def _with_noise(self, evidence: Evidence) -> Evidence:
+        """`evidence` with the noise that the strategy needs."""
+        if "noise" not in self.strategy.needs or evidence.noise is not None:
+            return evidence
+        return evidence._replace(noise=self._rng.uniform(-1.0, 1.0, len(self.pool)))
 
 
 def _require_same(what: str, here: dict[str, Any], saved: dict[str, Any]) -> None:

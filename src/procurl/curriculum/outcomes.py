@@ -12,8 +12,9 @@ from procurl.internals.arrays import Array, Floats, Ids, NamedArrays, segment_su
 from procurl.internals.state_arrays import restore_arrays, state_arrays
 from procurl.strategies.strategy import Strategy
 
-OUTCOME_FIELDS = ("wins", "losses", "played")  # of evidence that outcomes provide
-TASKS_PER_RECORD = 1_000  # see `records_per_refresh`
+# See `records_per_refresh`.
+TASKS_PER_RECORD = 5_000
+ROOT_PER_RECORD = 16
 
 
 class Outcomes(NamedTuple):
@@ -34,12 +35,12 @@ class SeenOutcomes(NamedTuple):
 
 
 def records_per_refresh(n: int) -> int:
-    """How many records come before a refresh on a pool of `n` tasks: √(n / 1,000), at least 1.
+    """How many records come before a refresh on a pool of `n` tasks: n / 5,000, at most √n / 16.
 
-    A refresh takes time in proportion to the pool, and a record changes the less the larger the
-    pool is.
+    A refresh takes time in proportion to the pool. The larger the pool, the less do single
+    outcomes change its distribution. Up to 9,999 tasks, every record is followed by a refresh.
     """
-    return max(1, math.isqrt(n // TASKS_PER_RECORD))
+    return max(1, min(n // TASKS_PER_RECORD, math.isqrt(n) // ROOT_PER_RECORD))
 
 
 class OutcomeBuffer:
@@ -75,15 +76,17 @@ class OutcomeBuffer:
         every = self._joined()
         scale = self._scale(strategy.outcome_measure)
         wins, losses = strategy.outcomes(every.outcomes, scale)
+        counts = {"wins": wins, "losses": losses, "played": np.ones_like(wins)}
         fields: dict[str, Any] = {
-            "wins": segment_sum(wins * every.episodes, every.tasks, n),
-            "losses": segment_sum(losses * every.episodes, every.tasks, n),
-            "played": segment_sum(every.episodes, every.tasks, n),
-            "scale": scale,
+            name: segment_sum(each * every.episodes, every.tasks, n)
+            for name, each in counts.items()
+            if name in strategy.uses
         }
+        if "scale" in strategy.uses:
+            fields["scale"] = scale
         self._pending = []
         self._seen = self._seen._replace(records=np.zeros(()), refreshed_at=np.asarray(step))
-        return Evidence(step, **{name: fields[name] for name in fields if name in strategy.uses})
+        return Evidence(np.float64(step), **fields)
 
     def _scale(self, measure: str) -> Scale:
         """The range from loss to win: 0 to 1 unless an outcome was outside, else as of returns.

@@ -43,6 +43,17 @@ def softmax(logits: Array, floor: Array = 0.0) -> Array:
     return weights * ((1.0 - floor) / xp.sum(weights)) + floor / logits.shape[0]
 
 
+def power(base: Array, exponents: Array) -> Array:
+    """[n] `base` to the power of `exponents` [n], most of which may be 0."""
+    xp = namespace(base, exponents)
+    if xp is not np:
+        return base**exponents
+    powers = np.ones_like(exponents)
+    some = np.flatnonzero(exponents)  # on large pools most are 0, and powers are slow
+    powers[some] = base ** exponents[some]
+    return powers
+
+
 def largest(values: Array, count: Array) -> Array:
     """[n] bool: the `count` largest of `values`, the earlier task first among equals."""
     xp = namespace(values, count)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, namespace
+from procurl.internals.arrays import Array, namespace, power
 from procurl.success.normalize import keep_finite
 
 DECAY = 0.7  # of wins and losses, per pass over the pool
@@ -36,7 +36,7 @@ def fading(evidence: Evidence, decay: Array) -> Array:
     played = _episodes(evidence)
     xp = namespace(played, decay)
     share = xp.mean((played > 0.0).astype(played.dtype))
-    return decay**share * (1.0 - 1.0 / VISITS) ** played
+    return decay**share * power(1.0 - 1.0 / VISITS, played)
 
 
 def fast_fading(evidence: Evidence) -> Array:
@@ -64,8 +64,8 @@ def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> Out
     wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
     dtype = counts.wins.dtype
     return counts._replace(
-        wins=(counts.wins * faded + wins).astype(dtype),
-        losses=(counts.losses * faded + losses).astype(dtype),
+        wins=(counts.wins * faded + wins).astype(dtype, copy=False),
+        losses=(counts.losses * faded + losses).astype(dtype, copy=False),
     )
 
 
@@ -80,15 +80,17 @@ def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
     dtype = counts.low.dtype
     low = xp.asarray(evidence.scale.low, dtype=dtype)
     high = xp.asarray(evidence.scale.high, dtype=dtype)
+    same = (low == counts.low) & (high == counts.high)
+    if xp is np and same:  # nothing to compute on a large pool
+        return counts
     played = counts.wins + counts.losses
     total = counts.wins * counts.high + counts.losses * counts.low
     span = xp.where(high > low, high - low, 1.0)
     with np.errstate(over="ignore"):  # a range of almost nothing
         wins = xp.clip((total - low * played) / span, 0.0, played)
-    same = (low == counts.low) & (high == counts.high)
     return OutcomeCounts(
-        wins=xp.where(same, counts.wins, wins).astype(counts.wins.dtype),
-        losses=xp.where(same, counts.losses, played - wins).astype(counts.wins.dtype),
+        wins=xp.where(same, counts.wins, wins).astype(counts.wins.dtype, copy=False),
+        losses=xp.where(same, counts.losses, played - wins).astype(counts.wins.dtype, copy=False),
         low=low,
         high=high,
     )

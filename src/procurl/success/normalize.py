@@ -37,4 +37,4 @@ def outcomes_of(returns: Array, v_min: Array, v_max: Array) -> tuple[Array, Arra
 def keep_finite(new: Array, previous: Array) -> Array:
     """`new` where it is finite, else `previous`, in the type of `previous`."""
     xp = namespace(new, previous)
-    return xp.where(xp.isfinite(new), new, previous).astype(previous.dtype)
+    return xp.where(xp.isfinite(new), new, previous).astype(previous.dtype, copy=False)
