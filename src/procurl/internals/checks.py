@@ -2,8 +2,12 @@
 
 import math
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from numbers import Integral, Real
+
+MOST_TYPOS = 2  # in a name for which another is suggested
+SHORT_NAME = 4  # letters of a name for which only one is allowed
+TINY_NAME = 2  # letters of a name for which none is: any other one would be close
+SHORTEST_BEGINNING = 3  # letters of a name from which it is guessed
 
 
 def require_number(
@@ -85,13 +89,56 @@ def require_known(kind: str, name: object, known: Collection[str], plural: str) 
 def suggest(name: object, known: Iterable[str]) -> str:
     """' Did you mean …?' for a mistyped or abbreviated name, or nothing if no known name is close.
 
+    Names are close if up to two letters differ, one if they are short. An abbreviation is the
+    beginning of a name, or the initials of its words.
+
     >>> suggest("lr", ["gamma", "learning_rate"])
     " Did you mean 'learning_rate'?"
+    >>> suggest("momentum", ["gamma", "learning_rate"])
+    ''
     """
+    wrong = str(name).lower().strip("[]()'\" ")  # of a list with one name
     by_lower = {each.lower(): each for each in known}
-    by_initials = {
-        "".join(word[:1] for word in each.split("_")): each for each in by_lower if "_" in each
-    }
-    wrong = str(name).lower()
-    near = get_close_matches(wrong, list(by_lower), n=1) or [by_initials.get(wrong, "")]
-    return f" Did you mean {by_lower[near[0]]!r}?" if near[0] else ""
+    similar = {each: count_typos(wrong, each) for each in by_lower if _about_as_long(wrong, each)}
+    close = [each for each, typos in similar.items() if typos <= _typos_allowed(wrong, each)]
+    near = min(close, key=similar.__getitem__, default=None)
+    if near is None:
+        abbreviated = (each for each in by_lower if _is_abbreviation(wrong, each))
+        # The shortest name, and the latest of several versions.
+        near = max(abbreviated, key=lambda each: (-len(each), each), default=None)
+    return "" if near is None else f" Did you mean {by_lower[near]!r}?"
+
+
+def count_typos(one: str, other: str) -> int:
+    """How many letters to insert, drop, replace or swap with the next, to get from one to other.
+
+    >>> count_typos("taks", "task"), count_typos("bta", "beta"), count_typos("abc", "xbz")
+    (1, 1, 2)
+    """
+    before: list[int] = []  # the row before the previous one
+    row = list(range(len(other) + 1))  # distances of the first i letters to every beginning
+    for i, letter in enumerate(one, start=1):
+        new = [i]
+        for j, wanted in enumerate(other, start=1):
+            best = min(row[j] + 1, new[-1] + 1, row[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                best = min(best, before[j - 2] + 1)
+            new.append(best)
+        before, row = row, new
+    return row[-1]
+
+
+def _about_as_long(wrong: str, known: str) -> bool:
+    return abs(len(wrong) - len(known)) <= MOST_TYPOS  # which is faster than to compare them
+
+
+def _typos_allowed(wrong: str, known: str) -> int:
+    shorter = min(len(wrong), len(known))
+    return 0 if shorter <= TINY_NAME else 1 if shorter <= SHORT_NAME else MOST_TYPOS
+
+
+def _is_abbreviation(wrong: str, known: str) -> bool:
+    if len(wrong) >= SHORTEST_BEGINNING and known.startswith(wrong):
+        return True
+    words = known.split("_")
+    return len(words) > 1 and wrong == "".join(word[:1] for word in words)
