@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -76,6 +77,25 @@ def test_a_process_that_was_stopped_does_not_say_that_it_is_done(
         except EOFError:
             break
     assert heard == said
+
+
+def test_a_cache_that_jax_cannot_use_is_passed_over_in_silence(environment):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        local.use_compilation_cache()
+        for what in ("reading", "writing"):
+            text = f"Error {what} persistent compilation cache entry for 'jit_f': ValueError: no"
+            warnings.warn(text, UserWarning, stacklevel=1)
+        warnings.warn("Error of another kind", UserWarning, stacklevel=1)
+    assert [str(warning.message) for warning in seen] == ["Error of another kind"]
+
+
+def test_the_words_are_those_of_jax():
+    """Otherwise the warnings would come back with another version."""
+    compiler = pytest.importorskip("jax._src.compiler")
+    text = Path(compiler.__file__).read_text(encoding="utf-8")
+    for what in ("reading", "writing"):
+        assert f'f"Error {what} persistent compilation cache entry for "' in text
 
 
 def test_warnings_go_to_the_driver_at_once_and_not_to_the_log(tmp_path, monkeypatch, caplog):

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -29,6 +30,7 @@ STOPPED = 128 + signal.SIGTERM  # exit status of a process that stopped on reque
 STOP_SECONDS = 10.0  # given to a process to write its last checkpoint
 # What a user corrects. That makes another experiment, to which no last checkpoint would belong.
 MISTAKES = (ValueError, TypeError)
+CACHE_WARNING = "Error (reading|writing) persistent compilation cache entry"  # of JAX
 EXIT_SECONDS = 5.0  # between the end of a process's messages and its exit
 
 
@@ -158,7 +160,13 @@ def sole_user(folder: Path) -> Iterator[None]:
 
 
 def use_compilation_cache() -> None:
-    """Let JAX cache compiled programs on disk; call this before JAX is imported."""
+    """Let JAX cache compiled programs on disk; call this before JAX is imported.
+
+    JAX warns of every program that it can neither read nor write there, such as those of another
+    kind of processor in a shared home directory. It then compiles the program, so the warnings are
+    silenced.
+    """
+    warnings.filterwarnings("ignore", CACHE_WARNING, UserWarning)
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(root / "procurl" / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
