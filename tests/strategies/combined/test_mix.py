@@ -117,30 +117,36 @@ def test_parts_that_read_no_outcomes_have_no_say_in_them():
     [
         (
             (ProCuRL(RolloutSuccess(c_rollouts=3)), ProCuRL(RolloutSuccess(c_rollouts=5))),
-            "must play the same rollouts: set the same c_rollouts",
+            "must play the same rollouts: set the same c_rollouts, got ProCuRL(c_rollouts=3) and "
+            "ProCuRL(c_rollouts=5)",
         ),
         (
             (ProCuRL(RolloutSuccess()), ProCuRL(RolloutSuccess(rollout_tasks=5))),
-            "must play the same rollouts: set the same c_rollouts, rollout_tasks",
+            "must play the same rollouts: set the same rollout_tasks, got "
+            "ProCuRL(rollout_tasks=None) and ProCuRL(rollout_tasks=5)",
         ),
         (
             (ProCuRL(OutcomeSuccess(measure="return")), Stages()),
-            "must judge training episodes alike: set the same measure, v_min and v_max; got",
+            "must judge training episodes alike: set the same measure, v_min and v_max, got "
+            "ProCuRL(measure='return', v_min='auto', v_max='auto') and Stages()",
         ),
         (
             (
                 ProCuRL(OutcomeSuccess(v_min=0.0, v_max=1.0)),
                 ProCuRL(OutcomeSuccess(v_min=0.0, v_max=9.0)),
             ),
-            "must judge training episodes alike: set the same v_min and v_max; got",
+            "must judge training episodes alike: set the same v_max, got ProCuRL(v_max=1.0) and "
+            "ProCuRL(v_max=9.0)",
         ),
         (
             (make_strategy("plr"), make_strategy("plr", score="gae")),
-            "must score episodes alike: set the same score; got PLR(",
+            "must score episodes alike: set the same score, got PLR(score='value_l1') and "
+            "PLR(score='gae')",
         ),
         (
             (make_strategy("iid"), make_strategy("plr", robust=True)),
-            "a strategy that excludes tasks from learning cannot be combined with others",
+            "a strategy that excludes tasks from learning cannot be combined with others, which "
+            "may have chosen these tasks: set robust=False, got PLR with robust=True",
         ),
         ((make_strategy("iid"), "plr"), "every part must be a strategy, such as make_strategy"),
         ((), "strategies must be a tuple of strategies, got ()"),

@@ -84,7 +84,8 @@ def test_strategies_without_evidence_are_switched_too():
         (Switch(first=OTHER), "every part must be a strategy, such as make_strategy('iid'), got"),
         (
             Switch(ProCuRL(RolloutSuccess(budget=2.0)), ProCuRL(RolloutSuccess())),
-            "must play the same rollouts: set the same c_rollouts, rollout_tasks,",
+            "must play the same rollouts: set the same budget, got ProCuRL(budget=2.0) and "
+            "ProCuRL(budget=None)",
         ),
     ],
 )

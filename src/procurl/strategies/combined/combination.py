@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 
 from procurl.evidence import Scale
 from procurl.internals.arrays import Array
+from procurl.internals.settings import flat_settings
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 from procurl.tasks.matching import SharedTasks
@@ -137,23 +139,27 @@ class Combination(Strategy):
         """Raise if one measurement cannot serve all parts."""
         _require_same(
             [(part, plan) for part in self.parts if (plan := part.rollout_plan()) is not None],
-            "play the same rollouts: set the same c_rollouts, rollout_tasks, measure and budget",
+            "play the same rollouts",
+            ("c_rollouts", "rollout_tasks", "measure", "budget"),
         )
         readers = self._readers(OUTCOMES)
         _require_same(
             [(part, part.outcome_measure) for part in readers],
-            "judge training episodes alike: set the same measure, v_min and v_max",
+            "judge training episodes alike",
+            ("measure", "v_min", "v_max"),
         )
         _require_same(
             [(part, _probe(part.outcomes, *_SCALES)) for part in readers],
-            "judge training episodes alike: set the same v_min and v_max",
+            "judge training episodes alike",
+            ("v_min", "v_max"),
         )
         _require_same(
             [
                 (part, part.transition_score(_ADVANTAGES, _VALUES).tolist())
                 for part in self._readers(("score",))
             ],
-            "score episodes alike: set the same score",
+            "score episodes alike",
+            ("score",),
         )
 
 
@@ -167,14 +173,35 @@ def _require_all_learned(part: Strategy) -> None:
     if excludes and part.learning_mask(part.init(1)) is not None:
         raise ValueError(
             "a strategy that excludes tasks from learning cannot be combined with others, which "
-            f"may have chosen these tasks: set robust=False, got {part!r}"
+            f"may have chosen these tasks: set robust=False, got {type(part).__name__} "
+            f"with robust={getattr(part, 'robust', None)!r}"
         )
 
 
-def _require_same(found: list[tuple[Strategy, Any]], demand: str) -> None:
+def _require_same(
+    found: list[tuple[Strategy, Any]], demand: str, settings: Collection[str]
+) -> None:
+    """Raise if values differ between strategies, with the settings to make equal.
+
+    Args:
+        found: strategies and their values.
+        demand: what the strategies must do.
+        settings: names of those that decide about the value.
+    """
     for part, value in found[1:]:
         if value != found[0][1]:
+            both = found[0][0], part
+            one, other = (flat_settings(each) if is_dataclass(each) else {} for each in both)
+            different = [name for name in settings if one.get(name) != other.get(name)] or settings
+            *names, last = different
             raise ValueError(
-                f"strategies that learn from the same evidence must {demand}; got {found[0][0]!r} "
-                f"and {part!r}"
+                f"strategies that learn from the same evidence must {demand}: set the same "
+                f"{', '.join(names)}{' and ' if names else ''}{last}, "
+                f"got {_shown(both[0], one, different)} and {_shown(both[1], other, different)}"
             )
+
+
+def _shown(strategy: Strategy, settings: dict[str, Any], names: Collection[str]) -> str:
+    """A strategy with only those of its settings that have these names."""
+    some = ", ".join(f"{name}={settings[name]!r}" for name in names if name in settings)
+    return f"{type(strategy).__name__}({some})"
