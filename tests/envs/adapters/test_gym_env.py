@@ -187,7 +187,11 @@ def test_a_bad_discrete_action_is_refused(action):
     [
         ({"task": 100}, "task must be from 0 to 99, got 100"),
         ({"task": -1}, "task must be from 0 to 99, got -1"),
-        ({"task": "wide"}, "a task must be 3 numbers .*, got 'wide'"),
+        (
+            {"task": "wide"},
+            "task must be the id of a task, an integer from 0 to 99, or a task itself, got str: "
+            "a task must be 3 numbers .*, got 'wide'",
+        ),
         ({"context": [0.0, 0.0, 1.0]}, "gate_width must be .* got 0.0"),
         ({"context": [9.0, 1.0, 1.0]}, "gate_position must be"),
         ({"context": [0.0, 1.0]}, "context must hold 3 numbers"),

@@ -287,10 +287,38 @@ def test_bad_use_is_refused():
     env = TaskEnv(Countdown(), LENGTHS)
     with pytest.raises(RuntimeError, match="the episode has not started: call reset before step"):
         env.step(0)
-    with pytest.raises(TypeError, match="task must be an id of the pool"):
+    with pytest.raises(TypeError, match="task must be the id of a task"):
         env.reset(options={"task": "first"})
     with pytest.raises(ValueError, match="reset option 'context' is set by TaskEnv"):
         env.reset(options={"context": [1.0]})
+
+
+IS = "; this is the content of task 1: pass {'task': 1}"
+
+
+@pytest.mark.parametrize(
+    ("pool", "task", "message"),
+    [
+        (
+            TaskPool([{"map": "a"}, {"map": "b"}]),
+            {"map": "b"},
+            "task must be the id of a task, an integer from 0 to 1, not the task itself, got "
+            "{'map': 'b'} of type dict" + IS,
+        ),
+        (TaskPool(["a", "b"]), "c", "not the task itself, got 'c' of type str"),
+        (TaskPool(["a", "b"]), None, "not the task itself, got None of type NoneType"),
+        (TaskPool([[1.0, 2.0], [3.0, 4.0]]), np.array([3.0, 4.0]), "of type ndarray" + IS),
+        (TaskPool([[1.0, 2.0], [3.0, 4.0]]), (3.0, 4.0), "got (3.0, 4.0) of type tuple" + IS),
+        (TaskPool([[1.0, 1.0], [3.0, 4.0]]), 1.0, "got 1.0 of type float"),
+        (TaskPool.from_seeds([7, 8]), 8, "from 0 to 1, got 8: the pool has 2 tasks" + IS),
+        (TaskPool.from_seeds([7, 8]), 9, "from 0 to 1, got 9: the pool has 2 tasks"),
+        (TaskPool(["a", "b"]), "x" * 1000, "…" + " of type str"),
+    ],
+)
+def test_a_task_in_place_of_its_id_is_recognized(pool, task, message):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        TaskEnv(Countdown(), pool).reset(options={"task": task})
+    assert str(caught.value).endswith(message)
 
 
 gymnasium.register("tests/Countdown-v0", entry_point="tests.envs.adapters.test_task_env:Countdown")

@@ -176,6 +176,8 @@ def test_success_is_judged_by_what_is_reported():
     ((level, text),) = found(check(cost=0.01), "success")
     assert level == "note"
     assert text.startswith("not reported: judged by the return")
+    lines = str(check(cost=0.01)).splitlines()
+    assert any("procurl-val:v_min=…,v_max=…" in line for line in lines)  # in one piece
 
 
 def test_returns_that_never_differ_are_noted():

@@ -62,7 +62,13 @@ class EpisodeBatch:
         if isinstance(task, int | np.integer) and not isinstance(task, bool):
             self.check_ids(np.asarray([task]))
             return int(task), self.pool_contexts[int(task)]
-        return NO_TASK, self.as_context(self.env.context_of(task))
+        try:
+            return NO_TASK, self.as_context(self.env.context_of(task))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"task must be the id of a task, an integer from 0 to {len(self.pool) - 1}, or a "
+                f"task itself, got {type(task).__name__}: {error}"
+            ) from error
 
     def as_context(self, context: Any) -> Floats:
         """`context` as an array [c]; raises if it is not a valid context of the environment."""

@@ -33,6 +33,8 @@ from procurl.envs.adapters.task_errors import (
     LONG_EPISODE,
     add_set_task,
     add_task,
+    hint_of_id,
+    shorten,
     warn_of_long_episode,
 )
 
@@ -311,12 +313,16 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         )
 
     def _check_id(self, task: Any) -> None:
+        last = len(self.pool) - 1
         if isinstance(task, bool) or not isinstance(task, int | np.integer):
-            raise TypeError(f"task must be an id of the pool, an integer, got {task!r}")
-        if not 0 <= task < len(self.pool):
+            raise TypeError(
+                f"task must be the id of a task, an integer from 0 to {last}, not the task itself, "
+                f"got {shorten(task)} of type {type(task).__name__}{hint_of_id(self.pool, task)}"
+            )
+        if not 0 <= task <= last:
             raise ValueError(
-                f"task must be from 0 to {len(self.pool) - 1}, got {task}: "
-                f"the pool has {len(self.pool)} tasks"
+                f"task must be from 0 to {last}, got {task}: "
+                f"the pool has {last + 1} tasks{hint_of_id(self.pool, task)}"
             )
 
 

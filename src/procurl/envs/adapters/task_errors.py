@@ -4,7 +4,9 @@ import logging
 import textwrap
 import traceback
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from procurl.tasks.pool import TaskPool
 
@@ -21,6 +23,7 @@ CALLERS = (  # files that call the methods of an environment
     Path(__file__).parents[1] / "checking" / "player.py",
 )
 SHOWN = 100  # characters of a task
+SEARCHED = 10_000  # tasks, for one that was passed instead of its id
 log = logging.getLogger(__name__)
 _warned_of: set[str] = set()  # fingerprints of pools with an episode that did not end
 
@@ -38,7 +41,28 @@ def describe_task(pool: TaskPool, task: int) -> str:
         content = f"seed {pool.seeds[task]}"
     else:
         content = repr(pool[task])
-    return f"task {task} ({textwrap.shorten(content, SHOWN, placeholder='…')})"
+    return f"task {task} ({_shorten_text(content)})"
+
+
+def shorten(task: Any) -> str:
+    """A task, or what was passed as one, in few characters."""
+    return _shorten_text(repr(task))
+
+
+def _shorten_text(text: str) -> str:
+    return textwrap.shorten(text, SHOWN, placeholder="…")
+
+
+def hint_of_id(pool: TaskPool, task: Any) -> str:
+    """'; this is task 3: pass {"task": 3}' if `task` is itself a task of the pool; else nothing."""
+    for i in range(min(len(pool), SEARCHED)):
+        try:
+            same = bool(np.all(pool[i] == task))
+        except Exception:  # whatever objects do that cannot be compared
+            same = False
+        if same and np.shape(pool[i]) == np.shape(task):
+            return f"; this is the content of task {i}: pass {{'task': {i}}}"
+    return ""
 
 
 def describe_place(pool: TaskPool, task: int, step: int) -> str:

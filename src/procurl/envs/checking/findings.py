@@ -347,8 +347,9 @@ def _success(play: RandomPlay) -> Finding:
         "note",
         "success",
         "not reported: judged by the return, on the range of returns seen so far",
-        "Set info['is_success'] at the end of an episode if a task can be solved, or pass the "
-        "returns of failure and success as v_min and v_max if you know them.",
+        "Set info['is_success'] at the end of an episode if a task can be solved. Or, if you know "
+        "the returns of a failure and a success, pass them with the strategy: --strategies "
+        "procurl-out:v_min=…,v_max=… or procurl-val:v_min=…,v_max=… (there discounted).",
     )
 
 
