@@ -191,7 +191,7 @@ def _require_same(
     for part, value in found[1:]:
         if value != found[0][1]:
             both = found[0][0], part
-            one, other = (flat_settings(each) if is_dataclass(each) else {} for each in both)
+            one, other = map(_settings_of, both)
             different = [name for name in settings if one.get(name) != other.get(name)] or settings
             *names, last = different
             raise ValueError(
@@ -199,6 +199,10 @@ def _require_same(
                 f"{', '.join(names)}{' and ' if names else ''}{last}, "
                 f"got {_shown(both[0], one, different)} and {_shown(both[1], other, different)}"
             )
+
+
+def _settings_of(strategy: Strategy) -> dict[str, Any]:
+    return flat_settings(strategy) if is_dataclass(strategy) else {}
 
 
 def _shown(strategy: Strategy, settings: dict[str, Any], names: Collection[str]) -> str:
