@@ -71,12 +71,14 @@ if TYPE_CHECKING:
     from procurl.policy import load_policy as load_policy
     from procurl.policy import make_policy as make_policy
     from procurl.policy import save_policy as save_policy
+    from procurl.torch_sampler import CurriculumSampler as CurriculumSampler
 
 __version__ = "0.1.0.dev0"
 
 # Loaded on first use: they need more than NumPy, or few programs need them. They are not in
 # `__all__`, so that `from procurl import *` works without their dependencies.
 _LAZY = {
+    "CurriculumSampler": "procurl.torch_sampler",
     "CurriculumVectorEnv": "procurl.envs.adapters.curriculum_env",
     "TaskEnv": "procurl.envs.adapters.task_env",
     "load_policy": "procurl.policy.policy",
