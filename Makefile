@@ -18,7 +18,7 @@ test: .venv/test.stamp
 	  $(BIN)/pytest -q -n auto --dist worksteal -m "not soak"; tests=$$?; \
 	  wait $$checks; checks=$$?; cat .venv/checks.txt; exit $$((tests | checks))
 
-soak: .venv/test.stamp
+soak: .venv/soak.stamp
 	$(BIN)/pytest -q -m soak
 
 format: .venv/test.stamp
@@ -32,6 +32,10 @@ format: .venv/test.stamp
 .venv/test.stamp: .venv/run.stamp
 	$(PIP) torch
 	$(PIP) --editable ".[dev,jax,mujoco,ray,report,sb3]"
+	@touch $@
+
+.venv/soak.stamp: .venv/test.stamp
+	$(PIP) --editable ".[trl]"
 	@touch $@
 
 .venv/bin/python:

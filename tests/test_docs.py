@@ -33,7 +33,9 @@ HEADINGS = [
 ]
 BUILT_IN = strategy_names()
 # The packages that users import from. `cli` is here for its `main`, `theory` for its learners.
-PUBLIC = {f"procurl.{name}" for name in ("cli", "envs", "experiments", "ppo", "sb3", "theory")}
+PUBLIC = {
+    f"procurl.{name}" for name in ("cli", "envs", "experiments", "ppo", "sb3", "theory", "trl")
+}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

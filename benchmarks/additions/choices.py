@@ -1,0 +1,85 @@
+"""Four ways to choose the prompts of a batch."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from additions.sums import Numbers, carries_of, lengths_of
+from procurl import Curriculum, TaskPool
+from procurl.internals.arrays import Ids
+
+METHODS = ("curriculum", "uniform", "dynamic", "easy-to-hard")
+
+
+class Choice(ABC):
+    """Chooses the prompts of one run, and which of their groups it learns from."""
+
+    @abstractmethod
+    def next(self, k: int, progress: float) -> Ids:
+        """[k] different prompts; `progress` from 0 to 1 is the share of the samples drawn."""
+
+    def record(self, prompts: Ids, rewards: NDArray[np.float64]) -> None:
+        """Learn from the rewards [k, g] of the samples just drawn."""
+
+    def wanted(self, rewards: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """[k] the groups to learn from, by their rewards [k, g]."""
+        return np.ones(len(rewards), dtype=bool)
+
+
+class CurriculumChoice(Choice):
+    """procurl decides before sampling."""
+
+    def __init__(self, numbers: Numbers, strategy: Any, seed: int) -> None:
+        contexts = np.stack([lengths_of(numbers), carries_of(numbers)], axis=1)
+        pool = TaskPool(contexts.astype(float), names=["digits", "carries"])
+        self._curriculum = Curriculum(strategy, pool, seed=seed)
+
+    def next(self, k: int, progress: float) -> Ids:
+        return self._curriculum.next(k, replace=False)
+
+    def record(self, prompts: Ids, rewards: NDArray[np.float64]) -> None:
+        self._curriculum.record(np.repeat(prompts, rewards.shape[1]), rewards.ravel())
+
+
+class Uniform(Choice):
+    """All prompts in random order, again and again, as TRL's sampler yields them."""
+
+    def __init__(self, numbers: Numbers, seed: int) -> None:
+        self._n, self._rng = len(numbers), np.random.default_rng(seed)
+        self._left = self._rng.permutation(self._n)
+
+    def next(self, k: int, progress: float) -> Ids:
+        if len(self._left) < k:
+            self._left = self._rng.permutation(self._n)
+        chosen, self._left = self._left[:k], self._left[k:]
+        return chosen
+
+
+class Dynamic(Uniform):
+    """Uniform, and groups of equal rewards are dropped and replaced (DAPO's dynamic sampling)."""
+
+    def wanted(self, rewards: NDArray[np.float64]) -> NDArray[np.bool_]:
+        varied: NDArray[np.bool_] = rewards.std(axis=1) > 0.0
+        return varied
+
+
+class EasyToHard(Choice):
+    """Uniform over the prompts up to a length, which grows in equal parts of the run."""
+
+    def __init__(self, numbers: Numbers, seed: int) -> None:
+        self._lengths, self._rng = lengths_of(numbers), np.random.default_rng(seed)
+
+    def next(self, k: int, progress: float) -> Ids:
+        longest = 1 + min(int(progress * self._lengths.max()), self._lengths.max() - 1)
+        return self._rng.choice(np.flatnonzero(self._lengths <= longest), size=k, replace=False)
+
+
+def make_choice(method: str, numbers: Numbers, strategy: Any, seed: int) -> Choice:
+    """The choice of prompts called `method`; `strategy` is the curriculum's."""
+    if method == "curriculum":
+        return CurriculumChoice(numbers, strategy, seed)
+    return {"uniform": Uniform, "dynamic": Dynamic, "easy-to-hard": EasyToHard}[method](
+        numbers, seed
+    )

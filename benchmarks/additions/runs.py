@@ -1,0 +1,164 @@
+"""Train all runs side by side and keep their learning curves."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from additions.choices import Choice, make_choice
+from additions.grpo import Adam, accuracy, improve, warm_up
+from additions.model import generate, make_models, repeat_models
+from additions.sums import (
+    ANSWER,
+    PROMPT,
+    Numbers,
+    Tokens,
+    answers_of,
+    distinct_numbers,
+    lengths_of,
+    prompts_of,
+)
+
+GROUPS, SAMPLES = 8, 8  # prompts of a batch, samples of each
+TEST_SEED = 1_000_003
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every run has in common."""
+
+    iterations: int = 3_000  # batches of GROUPS · SAMPLES samples
+    per_length: int = 375  # prompts of each length
+    evaluate_every: int = 25  # iterations
+    rate: float = 3e-4
+    warm_up_steps: int = 300
+    warm_up_rows: int = 64
+    warm_up_rate: float = 1e-3
+    shares: tuple[float, ...] = (0.5, 0.48, 0.018, 0.0015, 0.0005)  # of 1, 2, … digits
+
+
+class Point(NamedTuple):
+    """One evaluation."""
+
+    samples: int  # drawn so far
+    accuracy: float  # on additions that are not among the prompts
+    by_length: list[float]
+    no_signal: float  # share of groups whose rewards were all equal, since the last evaluation
+    updates: int
+    seconds: float
+
+
+@dataclass
+class Run:
+    """One method with one seed."""
+
+    method: str
+    seed: int
+    numbers: Numbers
+    choice: Choice
+    rng: np.random.Generator
+    points: list[Point] = field(default_factory=list)
+    updates: int = 0
+    groups: int = 0  # since the last evaluation
+    flat: int = 0  # those without a signal
+    pending: list[tuple[Tokens, NDArray]] = field(default_factory=list)
+
+    def collect(self, tokens: Tokens, rewards: NDArray, prompts: NDArray) -> None:
+        """Take the groups that were sampled: tokens [k, g, t], rewards [k, g]."""
+        self.choice.record(prompts, rewards)
+        self.groups += len(rewards)
+        self.flat += int((rewards.std(axis=1) == 0.0).sum())
+        keep = self.choice.wanted(rewards)
+        self.pending += [(tokens[i], rewards[i]) for i in np.flatnonzero(keep)]
+
+    def take(self) -> list[tuple[Tokens, NDArray]] | None:
+        """The groups of the next update, None if there are too few."""
+        if len(self.pending) < GROUPS:
+            return None
+        batch, self.pending = self.pending[:GROUPS], []
+        self.updates += 1
+        return batch
+
+    def evaluated(self, correct: NDArray, lengths: NDArray, samples: int, seconds: float) -> None:
+        each = [float(correct[lengths == length].mean()) for length in np.unique(lengths)]
+        share = self.flat / self.groups if self.groups else 0.0
+        self.points.append(
+            Point(samples, float(correct.mean()), each, share, self.updates, seconds)
+        )
+        self.groups = self.flat = 0
+
+
+def train(
+    methods: Sequence[str], seeds: Sequence[int], strategy: Any, plan: Plan, device: torch.device
+) -> list[Run]:
+    """All runs, with their evaluations. The runs of a seed start from the same model."""
+    models = make_models(list(seeds), device)
+    warm_up(
+        models,
+        [np.random.default_rng([seed, 0]) for seed in seeds],
+        steps=plan.warm_up_steps,
+        rows=plan.warm_up_rows,
+        rate=plan.warm_up_rate,
+        shares=plan.shares,
+    )
+    models = repeat_models(models, len(methods))
+    optimizer = Adam(models, plan.rate)
+    runs = [_make_run(method, seed, strategy, plan) for seed in seeds for method in methods]
+    test = distinct_numbers(np.random.default_rng(TEST_SEED), 100)
+    lengths, began = lengths_of(test), time.perf_counter()
+    for iteration in range(plan.iterations + 1):
+        samples = iteration * GROUPS * SAMPLES
+        if iteration % plan.evaluate_every == 0:
+            correct = accuracy(models, test)
+            for run, row in zip(runs, correct, strict=True):
+                run.evaluated(row, lengths, samples, time.perf_counter() - began)
+        if iteration < plan.iterations:
+            _sample(models, runs, iteration / plan.iterations)
+            _update(models, optimizer, runs)
+    return runs
+
+
+def _make_run(method: str, seed: int, strategy: Any, plan: Plan) -> Run:
+    numbers = distinct_numbers(np.random.default_rng([seed, 1]), plan.per_length)
+    choice = make_choice(method, numbers, strategy, seed)
+    return Run(method, seed, numbers, choice, np.random.default_rng([seed, 2]))
+
+
+def _sample(models: Any, runs: list[Run], progress: float) -> None:
+    """Sample answers to the prompts that every run has chosen, and reward them."""
+    device = models["tokens"].device
+    chosen = [run.choice.next(GROUPS, progress) for run in runs]
+    picked = [run.numbers[prompts] for run, prompts in zip(runs, chosen, strict=True)]
+    prompts = np.stack([prompts_of(numbers) for numbers in picked])
+    draws = np.stack([run.rng.random((GROUPS * SAMPLES, ANSWER), dtype=np.float32) for run in runs])
+    answers = generate(
+        models,
+        torch.as_tensor(prompts, device=device),
+        SAMPLES,
+        torch.as_tensor(draws, device=device),
+    )
+    given = answers.cpu().numpy().reshape(len(runs), GROUPS, SAMPLES, ANSWER)
+    wanted = np.stack([answers_of(numbers) for numbers in picked])[:, :, None]
+    rewards = np.all(given == wanted, axis=3).astype(np.float64)
+    asked = np.repeat(prompts[:, :, None], SAMPLES, axis=2)
+    tokens = np.concatenate([asked, given], axis=3)
+    for run, parts in zip(runs, zip(tokens, rewards, chosen, strict=True), strict=True):
+        run.collect(*parts)
+
+
+def _update(models: Any, optimizer: Adam, runs: list[Run]) -> None:
+    """One update of every run that has enough groups."""
+    batches = [run.take() for run in runs]
+    nothing = (np.zeros((SAMPLES, PROMPT + ANSWER), dtype=np.int64), np.zeros(SAMPLES))
+    filled = [batch or [nothing] * GROUPS for batch in batches]
+    improve(
+        models,
+        optimizer,
+        np.stack([[tokens for tokens, _ in batch] for batch in filled]),
+        np.stack([[rewards for _, rewards in batch] for batch in filled]),
+        np.asarray([batch is not None for batch in batches]),
+    )

@@ -1,0 +1,105 @@
+"""A curriculum in a checkpoint directory of TRL."""
+
+import io
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from procurl.curriculum import Curriculum
+from procurl.internals.archive import content_errors, read_archive, write_archive
+from procurl.internals.arrays import Floats
+from procurl.internals.files import write_bytes
+from procurl.tasks.pool import TaskPool
+
+CURRICULUM = "curriculum.safetensors"
+GENERATIONS = "generations_{process}.pt"
+STATE = "state."  # prefix of the curriculum's arrays
+log = logging.getLogger(__name__)
+
+
+def save_curriculum(folder: Path, curriculum: Curriculum) -> None:
+    """Write the curriculum and its prompts' ids, atomically."""
+    saved = curriculum.state_dict()
+    arrays = {STATE + name: array for name, array in saved.pop("state").items()}
+    arrays["prompts"] = _as_numbers(curriculum.pool.labels or ())
+    if curriculum.pool.contexts is not None:
+        arrays["contexts"] = curriculum.pool.contexts
+    folder.mkdir(parents=True, exist_ok=True)
+    write_archive(folder / CURRICULUM, saved | {"names": curriculum.pool.names}, arrays)
+
+
+def load_curriculum(folder: Path, curriculum: Curriculum, prior: Floats | None) -> None:
+    """Continue from `save_curriculum`.
+
+    If the prompts have changed, those in both keep what is known about them. Without the file,
+    which a trainer without a curriculum does not write, the curriculum stays as it is.
+
+    Args:
+        folder: of the checkpoint.
+        curriculum: over the prompts of today's dataset.
+        prior: [n] their pass rates, for those that are new.
+    """
+    path = folder / CURRICULUM
+    if not path.exists():
+        log.warning("%s does not exist: the curriculum starts without evidence", path)
+        return
+    meta, arrays = read_archive(path)
+    with content_errors(path):
+        names, prompts = meta.pop("names"), arrays.pop("prompts")
+        contexts = arrays.pop("contexts", None)
+        state = {name.removeprefix(STATE): array for name, array in arrays.items()}
+        saved = meta | {"state": state}
+        if np.array_equal(prompts, _as_numbers(curriculum.pool.labels or ())):
+            curriculum.load_state_dict(saved)
+        else:
+            _load_changed(curriculum, saved, _pool(prompts, contexts, names), prior)
+
+
+def _load_changed(
+    curriculum: Curriculum, saved: dict[str, Any], before: TaskPool, prior: Floats | None
+) -> None:
+    """Continue from a curriculum over the pool `before`."""
+    now = curriculum.pool
+    old, new = set(before.labels or ()), set(now.labels or ())
+    log.warning(
+        "train_dataset has changed since the checkpoint: %d prompts are gone and %d are new. The "
+        "other %d keep what the curriculum knows about them.",
+        len(old - new),
+        len(new - old),
+        len(old & new),
+    )
+    curriculum.change_pool(before)
+    curriculum.load_state_dict(saved)
+    curriculum.change_pool(now, prior=prior)
+
+
+def _pool(prompts: Any, contexts: Any, names: Any) -> TaskPool:
+    labels = [f"{number:016x}" for number in prompts.tolist()]
+    if contexts is None:
+        return TaskPool.from_objects(labels, labels=labels)
+    return TaskPool(contexts, names=names, labels=labels)
+
+
+def _as_numbers(labels: tuple[str, ...]) -> Any:
+    """[n] the ids of prompts as integers, which take half the space of their digits."""
+    return np.asarray([int(label, 16) for label in labels], dtype=np.uint64)
+
+
+def save_generations(folder: Path, process: int, step: int, inputs: Any) -> None:
+    """Write completions that later steps will still learn from; every process has its own."""
+    content = io.BytesIO()
+    torch.save({"step": step, "inputs": inputs}, content)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(folder / GENERATIONS.format(process=process), content.getvalue())
+
+
+def load_generations(folder: Path, process: int, device: torch.device) -> tuple[int, Any] | None:
+    """(step, inputs) of `save_generations`, None if the checkpoint holds none."""
+    path = folder / GENERATIONS.format(process=process)
+    if not path.exists():
+        return None
+    saved = torch.load(path, map_location=device, weights_only=True)
+    return saved["step"], saved["inputs"]

@@ -1,0 +1,103 @@
+"""The rows of a dataset as the tasks of a curriculum."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from datasets import Dataset
+
+from procurl.internals.arrays import Floats, Ids
+from procurl.tasks.pool import TaskPool
+
+ID_BYTES = 8  # of a prompt's id: two of ten million prompts share one with probability 3 · 10⁻⁶
+
+
+class Prompts(NamedTuple):
+    """The n different prompts of a dataset."""
+
+    pool: TaskPool  # the labels are ids, which stay the same if other prompts come and go
+    rows: Ids  # [n] the row of the dataset that holds each prompt
+    pass_rate: Floats | None  # [n] before training, NaN where it is not known
+
+
+def read_prompts(dataset: Any, contexts: Any = None, pass_rate: str | None = None) -> Prompts:
+    """The different prompts of a dataset, in the order of their first rows.
+
+    Rows that agree in every column are one prompt. Rows that share the prompt's text but not, say,
+    the answer are different prompts.
+
+    Args:
+        dataset: a `datasets.Dataset`; it must be indexable.
+        contexts: names of columns that hold numbers, or an embedding [rows, d]; prompts with
+            similar contexts share evidence. None shares nothing.
+        pass_rate: name of a column of pass rates from 0 to 1, or None where a rate is not known.
+            It is not part of a prompt's identity.
+    """
+    if not isinstance(dataset, Dataset):
+        raise TypeError(
+            "train_dataset must be a datasets.Dataset, from which a curriculum can choose any row, "
+            f"got {type(dataset).__name__}"
+        )
+    first: dict[str, int] = {}
+    identity = (
+        dataset if pass_rate is None else dataset.remove_columns([_column(dataset, pass_rate)])
+    )
+    for row, label in enumerate(_row_ids(identity)):
+        first.setdefault(label, row)
+    rows = np.fromiter(first.values(), dtype=np.int64)
+    labels = list(first)
+    matrix, names = _contexts(dataset, contexts)
+    if matrix is None:
+        pool = TaskPool.from_objects(labels, labels=labels)
+    else:
+        pool = TaskPool(matrix[rows], names=names, labels=labels)
+    rates = None if pass_rate is None else _numbers(dataset, "pass_rate", pass_rate)[rows]
+    return Prompts(pool, rows, rates)
+
+
+def _row_ids(dataset: Dataset) -> Iterator[str]:
+    """A hash of each row, from what the dataset stores: images are not decoded."""
+    columns = sorted(dataset.column_names)
+    for batch in dataset.with_format("arrow").iter(batch_size=1_000):
+        for cells in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
+            row = repr((columns, cells)).encode()
+            yield hashlib.blake2b(row, digest_size=ID_BYTES).hexdigest()
+
+
+def _contexts(dataset: Dataset, contexts: Any) -> tuple[Floats | None, Sequence[str] | None]:
+    """[rows, d] contexts and the names of their columns, both None if there are none."""
+    if contexts is None:
+        return None, None
+    if isinstance(contexts, str):
+        contexts = [contexts]
+    if isinstance(contexts, list | tuple) and all(isinstance(name, str) for name in contexts):
+        columns = [_numbers(dataset, "contexts", name) for name in contexts]
+        return np.stack(columns, axis=1), list(contexts)
+    matrix = np.asarray(contexts, dtype=np.float64)
+    if matrix.ndim != 2 or len(matrix) != len(dataset):
+        raise ValueError(
+            "contexts must be names of columns, or an embedding with one row for each of the "
+            f"{len(dataset):,} rows of train_dataset, got shape {matrix.shape}"
+        )
+    return matrix, None
+
+
+def _numbers(dataset: Dataset, argument: str, column: str) -> Floats:
+    """[rows] the numbers of a column, NaN for None."""
+    cells = dataset.with_format("arrow")[:].column(_column(dataset, column, argument)).to_pylist()
+    try:
+        return np.asarray([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{argument}: column {column!r} of train_dataset must hold numbers: {error}"
+        ) from error
+
+
+def _column(dataset: Dataset, name: str, argument: str = "pass_rate") -> str:
+    if name not in dataset.column_names:
+        raise ValueError(
+            f"{argument} must be a column of train_dataset ({', '.join(dataset.column_names)}), "
+            f"got {name!r}"
+        )
+    return name

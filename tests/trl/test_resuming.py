@@ -1,0 +1,108 @@
+"""A run that continues from a checkpoint draws the same prompts and has the same losses."""
+
+import logging
+
+import numpy as np
+import pytest
+
+pytest.importorskip("trl")
+
+from procurl.trl import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+from procurl.trl.checkpoints import CURRICULUM
+from tests.trl.toy import Reward, logged, make_dataset, make_trainer
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+STEPS = 8  # the toy has 12 prompts, so that its second epoch begins after 6 steps of 2
+
+
+def whole_and_resumed(folder, at, **changes):
+    """Two finished trainers with their rewards: one run, and its continuation from step `at`."""
+    saving = {"save_strategy": "steps", "save_steps": at, "max_steps": STEPS, **changes}
+    rewards = [Reward(), Reward()]
+    whole = make_trainer(folder / "run", reward=rewards[0], **saving)
+    whole.train()
+    resumed = make_trainer(folder / "again", reward=rewards[1], **saving)
+    resumed.train(resume_from_checkpoint=str(folder / "run" / f"checkpoint-{at}"))
+    return (whole, rewards[0]), (resumed, rewards[1])
+
+
+@pytest.mark.parametrize("at", [2, 6])
+@pytest.mark.parametrize("trainer", [CurriculumGRPOTrainer, CurriculumRLOOTrainer])
+def test_a_resumed_run_is_the_same(tmp_path, at, trainer):
+    (whole, seen), (resumed, again) = whole_and_resumed(tmp_path, at, trainer=trainer)
+    assert again.calls == seen.calls[at:]
+    assert logged(resumed, "loss") == logged(whole, "loss")
+    assert logged(resumed, "grad_norm")[-1] == logged(whole, "grad_norm")[-1]
+    assert resumed.curriculum.probabilities().tolist() == (
+        whole.curriculum.probabilities().tolist()
+    )
+    assert len({tuple(numbers) for numbers, _ in seen.calls}) > 4
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 5])
+def test_it_is_the_same_from_between_two_generations(tmp_path, at):
+    # One generation serves two optimizer steps of two batches, twice.
+    changes = {"gradient_accumulation_steps": 2, "steps_per_generation": 4, "num_iterations": 2}
+    (whole, seen), (resumed, again) = whole_and_resumed(tmp_path, at, **changes)
+    assert len(seen.calls) == 2
+    assert again.calls == seen.calls[1:] if at < 4 else not again.calls
+    assert logged(resumed, "loss") == logged(whole, "loss")
+    assert logged(resumed, "grad_norm")[-1] == logged(whole, "grad_norm")[-1]
+
+
+def test_prompts_that_were_removed_are_forgotten_and_new_ones_added(tmp_path, caplog):
+    saving = {"save_strategy": "steps", "save_steps": 4, "max_steps": 4}
+    whole = make_trainer(tmp_path / "run", dataset=make_dataset(12), **saving)
+    whole.train()
+    reward = Reward()
+    # Prompts 0 to 3 are gone, 12 and 13 are new, and the others are in another order.
+    dataset = make_dataset(14).select([13, 12, *range(11, 3, -1)])
+    other = make_trainer(
+        tmp_path / "again", dataset=dataset, reward=reward, **(saving | {"max_steps": 6})
+    )
+    with caplog.at_level(logging.WARNING):
+        other.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-4"))
+    assert "4 prompts are gone and 2 are new. The other 8 keep" in caplog.text
+    assert {n for numbers, _ in reward.calls for n in numbers} <= {*range(4, 14)}
+    played = {n for numbers, _ in reward.calls for n in numbers}
+    idle = [n for n in range(4, 12) if n not in played]
+    before, after = whole.curriculum.success()[idle], other.curriculum.success()
+    now = np.asarray([after[2 + 11 - n] for n in idle])
+    # All estimates shift alike with the latest rewards, so that their order is what is kept.
+    assert np.argsort(now, kind="stable").tolist() == np.argsort(before, kind="stable").tolist()
+
+
+def test_a_checkpoint_without_a_curriculum_starts_one(tmp_path, caplog):
+    saving = {"save_strategy": "steps", "save_steps": 2, "max_steps": 2}
+    make_trainer(tmp_path / "run", **saving).train()
+    folder = tmp_path / "run" / "checkpoint-2"
+    (folder / CURRICULUM).unlink()
+    again = make_trainer(tmp_path / "again", **(saving | {"max_steps": 3}))
+    with caplog.at_level(logging.WARNING):
+        again.train(resume_from_checkpoint=str(folder))
+    assert "the curriculum starts without evidence" in caplog.text
+    assert again.curriculum.step == 2
+
+
+def test_a_damaged_curriculum_is_refused(tmp_path):
+    saving = {"save_strategy": "steps", "save_steps": 2, "max_steps": 2}
+    make_trainer(tmp_path / "run", **saving).train()
+    folder = tmp_path / "run" / "checkpoint-2"
+    content = bytearray((folder / CURRICULUM).read_bytes())
+    content[-1] ^= 1
+    (folder / CURRICULUM).write_bytes(content)
+    again = make_trainer(tmp_path / "again", **saving)
+    with pytest.raises(ValueError, match="truncated or altered"):
+        again.train(resume_from_checkpoint=str(folder))
+
+
+def test_another_strategy_is_refused(tmp_path):
+    saving = {"save_strategy": "steps", "save_steps": 2, "max_steps": 2}
+    make_trainer(tmp_path / "run", **saving).train()
+    again = make_trainer(tmp_path / "again", curriculum={"strategy": "iid"}, **saving)
+    with pytest.raises(ValueError, match="curriculum.safetensors: .*strategy"):
+        again.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-2"))
