@@ -265,7 +265,10 @@ class TestCurves:
         assert time_to_threshold([10, 20], runs, 0.5) == (0.5, 3, 2, 20.0)
         assert time_to_threshold([10, 20], runs[2:], 0.5) == (0.5, 1, 0, math.inf)
 
-    @pytest.mark.parametrize(("threshold", "goal"), [(0.3149, "0.31"), (36.58, "37"), (171, "170")])
+    @pytest.mark.parametrize(
+        ("threshold", "goal"),
+        [(0.3149, "0.31"), (36.58, "37"), (171.4, "171"), (-145.2, "-145"), (-12345, "-12,345")],
+    )
     def test_a_threshold_is_written_in_plain_digits(self, threshold, goal):
         assert time_to_threshold([10], [[0.0]], threshold).goal == goal
 

@@ -123,9 +123,34 @@ def test_a_single_run_of_the_baseline_is_not_compared_with_several():
     assert shown(final_table(rows))["IQM at 0.1M"] == "0.70 [0.60, 0.80]"
 
 
-@pytest.mark.parametrize("final", [0.0, -3.0])
-def test_there_is_no_threshold_where_no_mean_is_above_0(final):
-    rows = standings(curves_from_rows(rows_of("plr", [final] * 2, half=final)))
+@pytest.mark.parametrize(
+    ("start", "finals", "threshold", "reached"),
+    [
+        (0.0, [0.8, 0.4], 0.3, 2),  # a success rate: half of the best final mean
+        (-200.0, [-100.0, -160.0], -165.0, 2),  # halfway from −200 to −130
+        (-200.0, [-100.0, -180.0], -170.0, 1),
+        (-10.0, [10.0, 30.0], 5.0, 2),  # across 0
+        (0.5, [0.9, 0.9], 0.7, 2),
+    ],
+)
+def test_the_threshold_is_halfway_from_the_first_evaluation_to_the_best_mean(
+    start, finals, threshold, reached
+):
+    [plr] = standings(curves_from_rows(rows_of("plr", finals, half=start)))
+    assert plr.reached == (pytest.approx(threshold), 2, reached, plr.reached.median)
+
+
+def test_the_first_evaluation_is_averaged_over_runs_and_strategies():
+    """One run at −4 and three at 0 start at −1; the best ends at 5: halfway is 2."""
+    both = [*rows_of("plr", [5.0], half=-4.0), *rows_of("iid", [1.0, 1.0, 2.5])]
+    plr, iid = standings(curves_from_rows(both))
+    assert plr.reached == (2.0, 1, 1, 100_000)
+    assert iid.reached == (2.0, 3, 1, math.inf)
+
+
+@pytest.mark.parametrize(("start", "final"), [(0.0, 0.0), (-3.0, -3.0), (2.0, 1.0)])
+def test_there_is_no_threshold_where_no_mean_has_risen(start, final):
+    rows = standings(curves_from_rows(rows_of("plr", [final] * 2, half=start)))
     plr = shown(final_table(rows))
     assert plr["runs that reach a threshold"] == plr["median steps to it"] == "–"
     numbers = shown(numbers_table(rows))

@@ -149,10 +149,10 @@ def test_the_summary_names_no_winner_unless_one_is_ahead(finals, said):
     assert text.count("have the highest") + text.count("has the highest") == ("highest" in said)
 
 
-def test_no_steps_to_a_threshold_where_nobody_got_above_0():
+def test_no_steps_to_a_threshold_where_nobody_improved():
     text = words(report_html(with_finals({"a": 0.0, "b": 0.0})))
     assert "steps to threshold" in text
-    assert "half of the best final mean" not in text
+    assert "halfway from" not in text
     assert "2 of 2" not in text
 
 

@@ -33,7 +33,7 @@ class Standing(NamedTuple):
     iqm: Estimate  # at the last of them
     improvement: Estimate | None  # over the baseline there; None without one, or for a single run
     area: Interval  # under the learning curve
-    reached: TimeToThreshold | None  # None if no mean is above 0
+    reached: TimeToThreshold | None  # None if no mean has risen
     env_steps: Interval  # at the last shown step, training and teacher
     seconds: Interval  # likewise; of the whole batch that the run is part of
     test: Interval | None = None  # performance on the test pool there, if there is one
@@ -51,16 +51,14 @@ def standings(
         curves: at least one.
         steps: to show; by default about a quarter, half and all of training.
         baseline: contender to compare the others with, if it is among them.
-        threshold: whose steps to count; by default half of the best final mean, if that is above 0.
+        threshold: whose steps to count; by default `halfway`.
     """
     if not curves:
         raise ValueError(NO_EVALUATION)
     shown = tuple(shown_steps(curves) if steps is None else steps)
     last = shown[-1]
     if threshold is None:
-        means = [mean_interval(curve.at(last)).mean for curve in curves]
-        best = max((mean for mean in means if not math.isnan(mean)), default=0.0)
-        threshold = best / 2 if best > 0 else None
+        threshold = halfway(curves, last)
     base = by_label(curves).get(baseline)
     rows = []
     for curve in curves:
@@ -82,6 +80,20 @@ def standings(
             )
         )
     return rows
+
+
+def halfway(curves: Sequence[Curve], last: int) -> float | None:
+    """The value halfway from the first evaluation to the best mean at the last step.
+
+    The first evaluation is the mean over all runs of all contenders. For success rates, which start
+    at 0, this is half of the best mean. None if no mean has risen.
+    """
+    first = min(int(curve.steps[0]) for curve in curves)
+    starts = np.concatenate([curve.at(first) for curve in curves])
+    means = [mean_interval(curve.at(last)).mean for curve in curves]
+    start = mean_interval(starts).mean
+    best = max((mean for mean in means if not math.isnan(mean)), default=start)
+    return (start + best) / 2 if best > start and first < last else None
 
 
 def with_test(rows: Sequence[Standing], curves: Sequence[Curve]) -> list[Standing]:

@@ -85,8 +85,9 @@ class TimeToThreshold(NamedTuple):
 
     @property
     def goal(self) -> str:
-        """The threshold with two significant digits."""
-        return f"{float(f'{self.threshold:.2g}'):g}"
+        """The threshold with two significant digits, or all digits before the point."""
+        digits = ".0f" if abs(self.threshold) >= 100 else ".2g"
+        return f"{float(f'{self.threshold:{digits}}'):,g}"
 
 
 def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:

@@ -161,8 +161,8 @@ def about_table(rows: Sequence[Standing]) -> str:
     )
     if rows[0].reached is not None:
         parts.append(
-            f"median steps until a run first reached {rows[0].reached.goal}, half of the best "
-            "final mean, and how many runs did"
+            f"median steps until a run first reached {rows[0].reached.goal}, halfway from the "
+            "first evaluation to the best final mean, and how many runs did"
         )
     return f"{'; '.join(parts)}. Click a column header to sort."
 
