@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from procurl.envs import make_pool
+from procurl.experiments.analysis import figures
 from procurl.experiments.analysis.curriculum_figures import (
     draw_curriculum,
     draw_pools,
@@ -167,7 +168,58 @@ def test_a_long_name_leaves_room_for_the_figure(tmp_path, results):
         curve._replace(label=f"{curve.label}-{'long' * 50}") for curve in learning_curves(results)
     ]
     draw_curves(long, tmp_path / "curves", "pointmass-s" * 30)
-    assert f">{long[0].label[:39]}…<" in written(tmp_path / "curves")
+    text = written(tmp_path / "curves")
+    first = long[0].label
+    for line in (first[:40], first[40:80], f"{first[80:119]}…"):
+        assert line in text
+
+
+LONG_NAMES = {
+    "procurl-val": "procurl-out:measure=return,v_min=-1000,v_max=350,beta=10",
+    "procurl-env": "procurl-out:measure=return,v_min=-1000,v_max=350,beta=30",
+    "procurl-val:beta=10": "mix:strategies=procurl-val[beta=10]+iid,weights=0.8+0.2",
+}
+
+
+@pytest.mark.parametrize("names", [{}, LONG_NAMES], ids=["short", "long"])
+@pytest.mark.parametrize("kind", ["curves", "curriculum"])
+def test_the_legend_lies_inside_the_figure_and_leaves_room(
+    tmp_path, results, monkeypatch, kind, names
+):
+    kept = []
+    monkeypatch.setattr(figures, "_write_figure", lambda figure, *_, **__: kept.append(figure))
+    if kind == "curves":
+        curves = learning_curves(results)
+        renamed = [curve._replace(label=names.get(curve.label, curve.label)) for curve in curves]
+        draw_curves(renamed, tmp_path / "curves")
+    else:
+        found = trends(results)
+        again = [trend._replace(label=names.get(trend.label, trend.label)) for trend in found]
+        draw_curriculum(again, features_of(results.pool), tmp_path / "curriculum")
+    figure = kept[0]
+    figure.set_layout_engine("constrained")
+    figure.draw_without_rendering()
+    owner = figure.subfigs[0] if figure.subfigs else figure
+    [legend] = owner.legends
+    shown = [text.get_text().replace("\n", "") for text in legend.get_texts()]
+    assert sorted(shown) == sorted(names.get(label, label) for label in results.labels)
+    box, page = legend.get_window_extent(), figure.bbox
+    assert page.x0 <= box.x0 < box.x1 <= page.x1
+    assert page.y0 <= box.y0 < box.y1 <= page.y1
+    for axis in figure.axes:
+        place = axis.get_window_extent()
+        assert not place.overlaps(box)
+        assert place.height > 0.3 * page.height
+    assert sum(axis.get_window_extent().width for axis in figure.axes) > 0.55 * page.width
+
+
+def test_figures_say_what_their_bands_and_lines_are(tmp_path, results):
+    draw_curves(learning_curves(results), tmp_path / "curves")
+    draw_curriculum(trends(results), features_of(results.pool), tmp_path / "curriculum")
+    assert "(± 1 SE over runs, smoothed over 5 evaluations)" in written(tmp_path / "curves")
+    text = written(tmp_path / "curriculum")
+    assert "mean of the tasks played" in text
+    assert "(± 1 SE over runs, smoothed)" in text
 
 
 @contextmanager

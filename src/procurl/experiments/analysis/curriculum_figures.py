@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from procurl.envs.registry import make_host_env
 from procurl.experiments.analysis.figures import (
     COLORS,
-    add_legend,
     label_steps,
-    legend_label,
     line_styles,
     new_figure,
     point_marker,
 )
 from procurl.experiments.analysis.labels import short_name, step_label
+from procurl.experiments.analysis.legends import add_legend, legend_label, legend_size
 from procurl.experiments.analysis.statistics import smooth
 from procurl.experiments.analysis.trends import Features, Trend, mean_trend, typical_task
 from procurl.internals.arrays import Floats
@@ -46,13 +45,14 @@ def draw_curriculum(
     """
     shown = [j for j, column in enumerate(features.values.T) if np.ptp(column) > 0]
     wide = 2.15 * max(len(shown), 2)
-    heights = [2.5] + ([_height_of(pictures, wide)] if pictures else [])
+    labels = list(dict.fromkeys(trend.label for trend in found))
+    legend = legend_size(labels, wide)
+    heights = [2.3 + legend.height] + ([_height_of(pictures, wide)] if pictures else [])
     with new_figure(path, (wide, sum(heights)), rows=0) as (figure, _):
         parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)
         axes = parts[0][0].subplots(1, len(shown), squeeze=False)[0]
-        labels = list(dict.fromkeys(trend.label for trend in found))
         _draw_features(axes, found, features, labels, shown)
-        add_legend(parts[0][0], axes[0], loc="outside upper center", ncols=len(labels))
+        add_legend(parts[0][0], axes[0], loc="outside upper center", ncols=legend.columns)
         if pictures:
             _draw_pictures(parts[1][0], pictures)
 
@@ -138,6 +138,7 @@ def _draw_features(
             style = {"color": color, "linestyle": dash, "linewidth": 1.4}
             axis.plot(steps, line, **style, marker=point_marker(steps), label=name)
             axis.fill_between(steps, line - width, line + width, color=color, alpha=0.18, lw=0)
+    axes[0].set_ylabel("mean of the tasks played\n(± 1 SE over runs, smoothed)")
     for axis, j in zip(axes, shown, strict=True):
         axis.set(title=_words(features.names[j]), xlabel="training steps")
         label_steps(axis)

@@ -15,6 +15,7 @@ import numpy as np
 
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.labels import short_name, step_label
+from procurl.experiments.analysis.legends import add_legend, is_narrow, legend_label, legend_size
 from procurl.experiments.analysis.statistics import (
     SMOOTHING_WINDOW,
     Interval,
@@ -30,6 +31,8 @@ ORANGE, SKY, BLACK, OLIVE = "#E69F00", "#56B4E9", "#000000", "#8C8C36"
 COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, OLIVE)
 SOLID, DASHED, DOTTED = "-", (0, (5, 1.5)), (0, (1, 1.2))
 DPI = 160
+CURVES_SIZE = (6.4, 3.6)  # inches
+SMOOTHED = f"± 1 SE over runs, smoothed over {SMOOTHING_WINDOW}"
 
 AXES: Mapping[str, str] = {
     "train": "training steps",
@@ -85,7 +88,6 @@ STYLE: dict[Any, Any] = {
     "text.parse_math": False,
     "text.usetex": False,
 }
-LEGEND_MARK = "\u200b"  # Matplotlib leaves out labels that start with an underscore
 
 
 def line_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
@@ -155,10 +157,17 @@ def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "
         title: above the figure.
         x: horizontal axis, `train` for training steps, `env` for environment steps, or `seconds`.
     """
-    with new_figure(path, (6.4, 3.6)) as (figure, axes):
+    names = [curve.label for curve in curves]
+    below = legend_size(names, CURVES_SIZE[0])
+    width, height = CURVES_SIZE
+    size = CURVES_SIZE if is_narrow(names) else (width, height + below.height)
+    with new_figure(path, size) as (figure, axes):
         plot_curves(axes[0][0], curves, x)
         axes[0][0].set_title(short_name(title))
-        add_legend(figure, axes[0][0], loc="outside right upper")
+        if is_narrow(names):
+            add_legend(figure, axes[0][0], loc="outside right upper")
+        else:
+            add_legend(figure, axes[0][0], loc="outside lower center", ncols=below.columns)
 
 
 def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
@@ -181,30 +190,12 @@ def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
         axis.xaxis.set_major_formatter("{x:g}")
     else:
         label_steps(axis)
-    axis.set(xlabel=AXES[x], ylabel="mean return over the pool")
+    axis.set(xlabel=AXES[x], ylabel=f"mean return over the pool\n({SMOOTHED} evaluations)")
 
 
 def point_marker(at: Floats) -> str:
     """The marker of a line at positions `at`: a dot if they are one point, which has no line."""
     return "o" if np.ptp(at) == 0 else ""
-
-
-def legend_label(name: str) -> str:
-    """The label of a line that `add_legend` shows as `name`, whatever `name` starts with."""
-    return LEGEND_MARK + short_name(name)
-
-
-def add_legend(owner: Any, axis: Any, **options: Any) -> None:
-    """Add a legend of the lines on `axis`, whose labels are from `legend_label`.
-
-    Args:
-        owner: the figure or part of it that shows the legend.
-        axis: whose lines it names.
-        options: for `Figure.legend`.
-    """
-    handles, labels = axis.get_legend_handles_labels()
-    for text in owner.legend(handles, labels, **options).get_texts():
-        text.set_text(text.get_text().removeprefix(LEGEND_MARK))
 
 
 def label_steps(axis: Any) -> None:

@@ -3,7 +3,9 @@
 import math
 
 MISSING = "–"
-LONGEST_NAME = 40  # letters that a figure shows of a name
+LONGEST_NAME = 40  # letters that a figure shows of a name, in one line
+MOST_LINES = 3  # of a name in a legend
+BREAKS = ",:+]; "  # signs after which a name continues on the next line
 
 
 def step_label(steps: float) -> str:
@@ -20,6 +22,22 @@ def step_label(steps: float) -> str:
         if abs(steps) >= least:
             return f"{float(f'{steps / unit:.3g}'):g}{sign}"
     return f"{steps:.0f}"
+
+
+def broken_name(name: str) -> str:
+    """A name as legends show it: in up to three lines, broken after a sign; cut off if longer.
+
+    >>> broken_name("procurl-out:measure=return,v_min=-1000,v_max=350")
+    'procurl-out:measure=return,v_min=-1000,\\nv_max=350'
+    """
+    lines: list[str] = []
+    rest = name
+    while len(rest) > LONGEST_NAME and len(lines) < MOST_LINES - 1:
+        end = 1 + max(rest.rfind(sign, 0, LONGEST_NAME) for sign in BREAKS)
+        end = end if end > LONGEST_NAME // 2 else LONGEST_NAME
+        lines.append(rest[:end])
+        rest = rest[end:]
+    return "\n".join([*lines, short_name(rest)])
 
 
 def short_name(name: str) -> str:

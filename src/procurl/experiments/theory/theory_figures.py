@@ -11,11 +11,10 @@ from procurl.experiments.analysis.figures import (
     GREEN,
     ORANGE,
     PURPLE,
-    add_legend,
-    legend_label,
     line_styles,
     new_figure,
 )
+from procurl.experiments.analysis.legends import add_legend, legend_label
 from procurl.experiments.theory.episodes_to_reach import Comparison
 from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
 
