@@ -64,7 +64,7 @@ class CurriculumMonitor:
         self._achieved = np.zeros(BINS)
         self._episodes = np.zeros(BINS)
         self._idle_refreshes = 0  # in a row
-        self._idle_episodes: float | None = None  # during them; None if unknown
+        self._idle_visits: int | None = None  # tasks played between two of them; None if unknown
         self._poor_refreshes = 0  # in a row, with an effect and a poor estimate
 
     @property
@@ -90,8 +90,7 @@ class CurriculumMonitor:
             losses: [n] episodes lost since then.
         """
         played = wins + losses
-        episodes = float(played.sum())
-        kept = (1.0 - 1.0 / MEMORY) ** episodes
+        kept = (1.0 - 1.0 / MEMORY) ** float(played.sum())
         tasks = np.flatnonzero(played)  # few of a large pool
         success, wins, played = success[tasks], wins[tasks], played[tasks]
         bins = np.minimum((success * BINS).astype(np.int64), BINS - 1)
@@ -103,7 +102,7 @@ class CurriculumMonitor:
             sums *= kept
             sums += np.bincount(bins, weights, BINS)
         if self._idle_refreshes:
-            self._idle_episodes = (self._idle_episodes or 0.0) + episodes
+            self._idle_visits = (self._idle_visits or 0) + len(tasks)
 
     def add_refresh(self, probabilities: Floats, success: Floats | None, step: float) -> None:
         """Warn once if the distribution stays uniform, or the estimate stays extreme or poor.
@@ -115,13 +114,13 @@ class CurriculumMonitor:
         """
         kind = _kind_of_idleness(probabilities, success)
         if kind is None:
-            self._idle_refreshes, self._idle_episodes = 0, None
+            self._idle_refreshes, self._idle_visits = 0, None
             self._watch_calibration(step)
             return
         self._idle_refreshes += 1
         self._poor_refreshes = 0
         # With little evidence per refresh, an even distribution is no surprise.
-        few = self._idle_episodes is not None and self._idle_episodes < len(probabilities)
+        few = self._idle_visits is not None and self._idle_visits < len(probabilities)
         if self._idle_refreshes >= REFRESHES and not few:
             self._warn(kind, self._idle_refreshes, step, self._explanation(kind, success))
 

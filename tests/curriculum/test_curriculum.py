@@ -239,6 +239,17 @@ def test_metrics_name_at_most_the_whole_pool():
     assert curriculum_over(3).metrics(top=10).most_likely.tolist() == [0, 1, 2]
 
 
+def test_metrics_follow_the_evidence():
+    curriculum = curriculum_over(3, "procurl-argmax")
+    assert curriculum.metrics().effective_tasks == pytest.approx(3.0)
+    curriculum.observe(Evidence(1024, values=[0.5, 0.5, 0.2]))
+    assert curriculum.metrics().effective_tasks == pytest.approx(2.0)
+    assert len(curriculum.metrics(top=1).most_likely) == 1
+    saved = curriculum_over(3, "procurl-argmax").state_dict()
+    curriculum.load_state_dict(saved)
+    assert curriculum.metrics().effective_tasks == pytest.approx(3.0)
+
+
 def test_state_dict_is_plain_data_and_a_copy():
     curriculum = curriculum_over(3)
     curriculum.observe(Evidence(1024, values=[0.2, 0.5, 0.9]))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from procurl import Curriculum, Evidence, TaskPool, make_strategy
 from procurl.curriculum.outcomes import records_per_refresh
@@ -78,6 +79,16 @@ def test_earlier_outcomes_move_to_the_range_seen_later():
     assert curriculum.success()[0] == pytest.approx(1.5 / 2)
     curriculum.record([1, 2], [2.0, 0.0])
     np.testing.assert_allclose(curriculum.success(), [0.5, 1.5 / 2, 0.5 / 2], rtol=1e-6)
+
+
+def test_tensors_and_arrays_of_objects_are_read():
+    one, two = curriculum_over(), curriculum_over()
+    rewards = torch.tensor([1.0, 0.25], dtype=torch.bfloat16, requires_grad=True)
+    one.record(torch.tensor([2, 0]), rewards)
+    one.record(np.array([1, 2], dtype=object), np.array([True, None], dtype=object))
+    two.record([2, 0], [1.0, 0.25])
+    two.record([1], [1])
+    np.testing.assert_array_equal(one.success(), two.success())
 
 
 def test_labels_name_tasks():
@@ -237,3 +248,15 @@ def test_the_prior_counts_as_an_episode():
 def test_a_wrong_prior_is_named(name, prior, message):
     with pytest.raises(ValueError, match=message):
         Curriculum(name, TaskPool.from_seeds(3), prior=prior)
+
+
+def test_a_group_of_samples_is_one_visit(caplog):
+    """Tasks that look alike are no surprise before about every task was drawn, however often."""
+    curriculum = curriculum_over(100)
+    for i in range(40):
+        tasks = np.arange(4 * i, 4 * i + 4) % 100
+        curriculum.record(np.repeat(tasks, 8), np.tile([0.0, 1.0], 16))
+        curriculum.next()
+        if i < 25:
+            assert not caplog.records
+    assert "about equally hard" in caplog.text

@@ -74,7 +74,8 @@ class Curriculum:
         self._rng = np.random.default_rng(seed)
         self._state = self.strategy.init(len(pool))
         self._outcomes = OutcomeBuffer()
-        self._cumulative: Floats | None = None
+        self._cumulative: Floats | None = None  # of the distribution; None: to be computed
+        self._metrics: dict[int, Metrics] = {}  # by `top`, since the state last changed
         self._bounds_fit = True  # of all evidence so far
         self._observed = False  # whether there was any evidence
         self._monitor = CurriculumMonitor(strategy_name(strategy), pool)
@@ -235,7 +236,8 @@ class Curriculum:
             if self._observed and set(strategy.needs) <= PROVIDED:
                 state = strategy.update(state, self._no_outcomes(strategy, n))
             self.strategy, self.pool, self._state = strategy, pool, state
-            self._monitor.pool, self._cumulative = pool, None
+            self._monitor.pool = pool
+            self._forget_distribution()
 
     def _no_outcomes(self, strategy: Strategy, n: int, values: Any = None) -> Evidence:
         """Evidence of n tasks that were not played since the previous evidence."""
@@ -248,9 +250,12 @@ class Curriculum:
         before = self.success() if self._observed else None
         self._state = self.strategy.update(self._state, evidence)
         self._compare_outcomes(before, evidence)
-        self._cumulative = None
+        self._forget_distribution()
         self._observed = True
         self.step = float(evidence.step)
+
+    def _forget_distribution(self) -> None:
+        self._cumulative, self._metrics = None, {}
 
     def _compare_outcomes(self, success: NDArray[np.float64] | None, evidence: Evidence) -> None:
         """Compare the outcomes in `evidence` with the estimate that their tasks were drawn by."""
@@ -281,9 +286,11 @@ class Curriculum:
         """Entropy, effective tasks, estimated and achieved success, extreme tasks, and more."""
         require_integer("top", top, at_least=1)
         with self._lock:
-            p, success = self.probabilities(), self.success()
-            calibration, own = self._monitor.calibration, self.strategy.metrics(self._state)
-        return metrics_of(p, success, calibration, own, top)
+            if top not in self._metrics:
+                own, calibration = self.strategy.metrics(self._state), self._monitor.calibration
+                parts = self.probabilities(), self.success(), calibration, own
+                self._metrics[top] = metrics_of(*parts, top)
+            return self._metrics[top]
 
     def warn_of_shortfall(self) -> None:
         """Log once, at the end of training, what the strategy never got to do."""
@@ -330,8 +337,8 @@ class Curriculum:
         require_flag("the saved observed", saved["observed"])
         self._probabilities(state)  # raises if nothing can be drawn from this state
         with self._lock:
-            self._state, self._rng, self._cumulative = state, rng, None
-            self._outcomes = outcomes
+            self._state, self._rng, self._outcomes = state, rng, outcomes
+            self._forget_distribution()
             self.step, self._observed = float(saved["step"]), saved["observed"]
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -1,5 +1,6 @@
 """What `Curriculum.record` accepts: tasks by id or label, outcomes or wins and losses."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,9 @@ def read_outcomes(
 
 def read_tasks(pool: TaskPool, tasks: Any) -> Ids:
     """[m] task ids from ids or labels; raises on one that is not in the pool."""
-    given = np.atleast_1d(np.asarray(tasks))
+    given = np.atleast_1d(np.asarray(_on_host(tasks)))
+    if given.dtype.kind == "O" and all(isinstance(task, Integral) for task in given.flat):
+        given = given.astype(np.int64)
     if given.ndim != 1:
         raise ValueError(f"tasks must be one list of task ids or labels, got shape {given.shape}")
     if given.size == 0:
@@ -90,7 +93,7 @@ def _by_label(pool: TaskPool, labels: list[str]) -> Ids:
 def _numbers(argument: str, given: Any, m: int) -> Floats:
     """[m] `given` in double precision; None becomes NaN."""
     try:
-        array: NDArray[Any] = np.atleast_1d(np.asarray(given))
+        array: NDArray[Any] = np.atleast_1d(np.asarray(_on_host(given)))
         if array.dtype.kind not in "biufO":
             raise TypeError(f"got {array.dtype}")
         numbers = array.astype(np.float64)
@@ -105,6 +108,14 @@ def _numbers(argument: str, given: Any, m: int) -> Floats:
         wrong = float(numbers[np.abs(numbers) > LIMIT][0])
         raise ValueError(f"{argument} must be at most {LIMIT:g} in size, got {wrong}")
     return numbers
+
+
+def _on_host(given: Any) -> Any:
+    """A PyTorch tensor as NumPy can read it, whatever its device and type; all else as it is."""
+    if not hasattr(given, "detach"):
+        return given
+    tensor = given.detach().cpu()
+    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def _require_measurable(strategy: Strategy, outcomes: Floats) -> None:
