@@ -137,6 +137,16 @@ def test_a_task_that_changes_nothing_is_logged_when_training_starts(tmp_path, ca
     assert "the task changes nothing" in caplog.records[0].getMessage()
 
 
+def test_a_stage_that_was_never_left_is_logged_at_the_end(tmp_path, caplog):
+    strategy = make_strategy("stages", parts=2, until="steps:1000000")
+    with caplog.at_level(logging.WARNING, logger="procurl"):
+        train(tmp_path, fresh(strategy, pool=TaskPool(NUMBERS.contexts)), steps=24)
+    [message] = caplog.messages
+    assert message.startswith(
+        "stages, at the end of training: the first of 3 stages was never left"
+    )
+
+
 def test_tasks_that_look_alike_to_the_critic_are_refused():
     env = vector_of(lambda: TaskEnv(Blind(noise=1.0), NUMBERS), 2)
     with pytest.raises(ValueError, match="all 3 tasks look alike to the critic"):
