@@ -164,6 +164,21 @@ def test_a_strategy_that_needs_more_than_outcomes_is_named():
     curriculum_over(name="iid").record([0], [1])
 
 
+def test_a_wish_for_fewer_refreshes_is_respected():
+    curriculum = curriculum_over(refresh_every=30)
+    for step in (10, 20):
+        curriculum.record([0], [1], step=step)
+        assert np.ptp(curriculum.probabilities()) == 0
+    curriculum.record([0], [1], step=30)
+    assert curriculum.success()[0] == pytest.approx(3.5 / 4)
+
+
+def test_a_prior_on_another_scale_is_named():
+    strategy = make_strategy("procurl-out", v_min=0.0, v_max=5.0)
+    with pytest.raises(ValueError, match="v_min and v_max other than 0 and 1: leave them out"):
+        Curriculum(strategy, TaskPool.from_seeds(2), prior=[0.1, 0.2])
+
+
 def test_large_pools_share_a_refresh():
     curriculum = curriculum_over(LARGE)
     sizes = (1, 9_999, 10_000, LARGE, 10**5, 10**6, 10**7)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.curriculum.outcomes import Outcomes
+from procurl.evidence import Scale
 from procurl.evidence.checks import LIMIT
 from procurl.internals.arrays import Floats, Ids
 from procurl.internals.checks import suggest
@@ -134,6 +135,12 @@ def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
         raise ValueError(
             f"prior is for strategies that start from a success estimate, such as procurl-out, "
             f"not for {strategy_name(strategy)}"
+        )
+    unit = Scale(np.zeros(()), np.ones(()), np.asarray(True))
+    if strategy.outcomes(np.array([0.0, 1.0]), unit)[0].tolist() != [0.0, 1.0]:
+        raise ValueError(
+            f"prior holds success rates, but {strategy_name(strategy)} has v_min and v_max other "
+            "than 0 and 1: leave them out"
         )
     numbers = _numbers("prior", prior, len(pool))
     numbers = np.where(np.isnan(numbers), 0.5, numbers)
