@@ -129,7 +129,11 @@ def test_optimizer_steps_need_no_settings(unit):
         ((["a"], [1]), ValueError, "got 'a': the pool has no labels"),
         (([[0], [1]], [1, 1]), ValueError, r"one list of task ids or labels, got shape \(2, 1\)"),
         (([0, 1], [1]), ValueError, r"one number for each of the 2 tasks passed, got shape \(1,\)"),
-        (([0], ["won"]), TypeError, "outcomes must be numbers, or None to skip an entry"),
+        (
+            ([0], ["won"]),
+            TypeError,
+            "outcomes must be numbers, or None to skip an entry: got .'won'",
+        ),
         (([0], [np.inf]), ValueError, "outcomes must be at most 1e.30 in size, got inf"),
         (([0],), TypeError, "pass outcomes, or both wins and losses"),
     ],
@@ -255,7 +259,11 @@ def test_the_prior_counts_as_an_episode():
 @pytest.mark.parametrize(
     ("name", "prior", "message"),
     [
-        ("procurl-out", [0.1, 0.2], r"prior must hold one number for each of the 3 tasks"),
+        (
+            "procurl-out",
+            [0.1, 0.2],
+            r"one number for each of the 3 tasks of the pool, got shape \(2,\)",
+        ),
         ("procurl-out", [0.1, 1.5, 0.2], "success rates from 0 to 1, got 1.5 for task 1"),
         ("iid", [0.1, 0.5, 0.2], "such as procurl-out, not for iid"),
     ],

@@ -91,18 +91,18 @@ def _by_label(pool: TaskPool, labels: list[str]) -> Ids:
     return np.asarray(ids, dtype=np.int64)
 
 
-def _numbers(argument: str, given: Any, m: int) -> Floats:
+def _numbers(argument: str, given: Any, m: int, tasks: str = "tasks passed") -> Floats:
     """[m] `given` in double precision; None becomes NaN."""
     try:
         array: NDArray[Any] = np.atleast_1d(np.asarray(_on_host(given)))
         if array.dtype.kind not in "biufO":
-            raise TypeError(f"got {array.dtype}")
+            raise TypeError(f"got {given!r:.80}")
         numbers = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{argument} must be numbers, or None to skip an entry: {error}") from error
     if numbers.shape != (m,):
         raise ValueError(
-            f"{argument} must hold one number for each of the {m} tasks passed, "
+            f"{argument} must hold one number for each of the {m} {tasks}, "
             f"got shape {numbers.shape}"
         )
     if (np.abs(numbers) > LIMIT).any():
@@ -142,7 +142,7 @@ def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
             f"prior holds success rates, but {strategy_name(strategy)} has v_min and v_max other "
             "than 0 and 1: leave them out"
         )
-    numbers = _numbers("prior", prior, len(pool))
+    numbers = _numbers("prior", prior, len(pool), "tasks of the pool")
     numbers = np.where(np.isnan(numbers), 0.5, numbers)
     wrong = (numbers < 0.0) | (numbers > 1.0)
     if wrong.any():

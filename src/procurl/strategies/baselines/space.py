@@ -88,7 +88,7 @@ class SPaCE(Strategy):
         return state.chosen / state.size.astype(state.values.dtype)
 
     def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> NoReturn:
-        raise refuse_another_pool("SPaCE", "its set of tasks has a fixed size")
+        raise refuse_another_pool("space", "its set of tasks has a fixed size")
 
     def check(self) -> None:
         require_number("eta", self.eta, at_least=0.0)

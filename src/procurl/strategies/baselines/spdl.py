@@ -68,7 +68,7 @@ class SPDL(Strategy):
         return softmax(state.log_probabilities, self.floor)
 
     def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> NoReturn:
-        raise refuse_another_pool("SPDL", "each distribution starts from the one before")
+        raise refuse_another_pool("spdl", "each distribution starts from the one before")
 
     def check(self) -> None:
         require_number("threshold", self.threshold)

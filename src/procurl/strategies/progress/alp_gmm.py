@@ -144,7 +144,7 @@ class ALPGMM(Strategy):
         )
 
     def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> NoReturn:
-        raise refuse_another_pool("ALPGMM", "it remembers visits by task id")
+        raise refuse_another_pool("alp-gmm", "it remembers visits by task id")
 
     def check(self) -> None:
         require_integer("fit_every", self.fit_every, at_least=1)
