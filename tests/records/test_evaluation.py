@@ -36,6 +36,7 @@ SCALAR_VALUES = {
     "seconds": 1.23456,
     "entropy": float("nan"),
     "mean_success": 1 / 3,
+    "signal": None,
 }
 NEW_FIELD = """    # A new scalar.
     mean_length: Annotated[float | None, Scalar(log="eval/mean_length")] = None

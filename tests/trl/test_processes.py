@@ -23,14 +23,14 @@ reward = Reward()
 saving = {"save_strategy": "steps", "save_steps": 3, "max_steps": 6}
 # Six completions per process, in groups of four: the second of three groups is shared by both.
 made = make_trainer(folder / "run", reward=reward, per_device_train_batch_size=6, **saving)
-made.picks = []
+made.batches = []
 made.train()
 again = Reward()
 resumed = make_trainer(folder / "again", reward=again, per_device_train_batch_size=6, **saving)
 resumed.train(resume_from_checkpoint=str(folder / "run" / "checkpoint-3"))
 seen = {
     "processes": made.accelerator.num_processes,
-    "picks": [picks.tolist() for picks in made.picks],
+    "picks": [batch.prompts.tolist() for batch in made.batches],
     "calls": reward.calls,
     "again": again.calls,
     "success": made.curriculum.success().tolist(),

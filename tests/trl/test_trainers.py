@@ -55,13 +55,15 @@ def test_completions_are_reused_over_steps_and_iterations(tmp_path):
     reward = Reward()
     changes = {"gradient_accumulation_steps": 2, "steps_per_generation": 4, "num_iterations": 2}
     made = make_trainer(tmp_path, reward=reward, max_steps=8, **changes)
-    made.picks = []
+    made.batches = []
     made.train()
     # 16 batches of 8, of which 4 · 2 learn from one generation of 4 · 8 completions.
     assert [len(numbers) for numbers, _ in reward.calls] == [32, 32]
-    for picks, (numbers, _) in zip(made.picks, reward.calls, strict=True):
-        assert groups(numbers).tolist() == picks.tolist()
-        assert len(set(picks.tolist())) == 8
+    assert made.samples_after(8) == 64
+    for batch, (numbers, rewards) in zip(made.batches, reward.calls, strict=True):
+        assert groups(numbers).tolist() == batch.prompts.tolist()
+        assert batch.rewards.ravel().tolist() == rewards
+        assert len(set(batch.prompts.tolist())) == 8
 
 
 def test_prompts_that_teach_nothing_become_rare(tmp_path):

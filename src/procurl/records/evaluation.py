@@ -56,6 +56,9 @@ class Evaluation(NamedTuple):
     entropy: Annotated[float, Scalar(log="curriculum/entropy")]
     # Mean over tasks of the teacher's estimate; None if it has no estimate.
     mean_success: Annotated[float | None, Scalar(log="curriculum/estimated_success")]
+    # Share of the groups of samples since the previous evaluation whose rewards differed; None
+    # unless the student learns from groups.
+    signal: Annotated[float | None, Scalar(log="curriculum/signal")] = None
     # [e] tasks of the episodes that ended since the previous evaluation, in order.
     picks: Ids = NO_PICKS
     # None if it was not kept.

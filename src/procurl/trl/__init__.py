@@ -10,6 +10,7 @@ try:
 except ImportError as error:
     raise ImportError("procurl.trl needs trl: pip install 'procurl[trl]'") from error
 
-from procurl.trl.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+from procurl.trl.recorder import PromptRecorder
+from procurl.trl.trainers import Batch, CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
-__all__ = ["CurriculumGRPOTrainer", "CurriculumRLOOTrainer"]
+__all__ = ["Batch", "CurriculumGRPOTrainer", "CurriculumRLOOTrainer", "PromptRecorder"]

@@ -1,7 +1,7 @@
 """TRL's trainers with a curriculum over the prompts."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +24,13 @@ from procurl.trl.checkpoints import (
 from procurl.trl.prompts import read_prompts
 
 DEFAULT_STRATEGY = "procurl-out"
+
+
+class Batch(NamedTuple):
+    """One generation batch of k groups with g completions each."""
+
+    prompts: Ids  # [k] their tasks
+    rewards: Floats  # [k, g] NaN where a completion has none
 
 
 class PromptCurriculum(Trainer):
@@ -58,9 +65,15 @@ class PromptCurriculum(Trainer):
         seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
         pool, prior = self.prompts.pool, self.prompts.pass_rate
         self.curriculum = Curriculum(strategy, pool, seed=seed, prior=prior)
-        self.picks: list[Ids] | None = None  # a list collects the prompts of each batch
+        self.batches: list[Batch] | None = None  # a list collects what is drawn
         self._drawn: Ids = np.zeros(0, dtype=np.int64)  # the prompt of each completion
         self._rows: Any = None  # the dataset with the columns that the trainer uses
+
+    def samples_after(self, steps: int) -> int:
+        """The completions that are drawn in the first `steps` optimizer steps."""
+        batches = steps * self.args.gradient_accumulation_steps
+        generations = -(-batches // (self.args.steps_per_generation * self.num_iterations))
+        return int(generations * self.args.generation_batch_size)
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         if self.model.training:
@@ -71,8 +84,6 @@ class PromptCurriculum(Trainer):
         """`count` rows of the dataset, those of this process: groups of one prompt each."""
         processes, index = self.accelerator.num_processes, self.accelerator.process_index
         tasks = self._next_tasks(count * processes // self.num_generations)
-        if self.picks is not None:
-            self.picks.append(tasks)
         self._drawn = np.repeat(tasks, self.num_generations)
         if self._rows is None:
             self._rows = self._remove_unused_columns(self.train_dataset, description="training")
@@ -93,8 +104,12 @@ class PromptCurriculum(Trainer):
         if self.model.training:
             # `train` may be called again, and then counts its steps from 0.
             step = max(self.curriculum.step, float(self.state.global_step))
-            self.curriculum.record(self._drawn, self._totals(rewards), step=step)
+            totals = self._totals(rewards)
+            self.curriculum.record(self._drawn, totals, step=step)
             self._note_metrics()
+            if self.batches is not None:
+                size = self.num_generations
+                self.batches.append(Batch(self._drawn[::size], totals.reshape(-1, size)))
         return rewards
 
     def _totals(self, rewards: torch.Tensor) -> Floats:

@@ -19,6 +19,7 @@ from procurl import __version__
 from procurl.experiments.analysis.curriculum_figures import draw_curriculum
 from procurl.experiments.analysis.curves import Curve, learning_curves
 from procurl.experiments.analysis.figures import AXES, draw_curves
+from procurl.experiments.analysis.signal import draw_signal, signal_curves
 from procurl.experiments.analysis.standings import Standing, standings, with_test
 from procurl.experiments.analysis.tables import as_csv, as_markdown, final_table, numbers_table
 from procurl.experiments.analysis.trends import features_of, trends
@@ -33,13 +34,14 @@ from procurl.experiments.report.curve_data import (
 )
 from procurl.experiments.report.encoding import script_json
 from procurl.experiments.report.explorer_data import explorer_payload, select_runs
+from procurl.experiments.report.signal_table import signal_section
 from procurl.internals.files import write_text
 from procurl.records.results import Results
 from procurl.records.store import read_store
 
 PAGE = "report.html"
 MARKDOWN, CSV = "table.md", "table.csv"
-CURRICULUM = "curriculum"
+CURRICULUM, SIGNAL = "curriculum", "signal"
 FIGURE_CURVES = 24  # per figure
 FIGURE_STRATEGIES, FIGURE_SEEDS = 12, 8  # in the figure of the curriculum
 SCRIPTS = ("read", "chart", "curves", "tables", "tasks", "moment", "trends", "explorer", "begin")
@@ -71,7 +73,7 @@ def _write(folder: Path, results: Results) -> Path:
 
 
 def _draw_figures(folder: Path, results: Results, curves: Sequence[Curve]) -> list[str]:
-    """Draw learning curves against every axis and, if picks were recorded, the curriculum."""
+    """Draw learning curves against every axis, and the curriculum and signal if recorded."""
     names = [f"curves-{axis}" for axis in AXES]
     for name, axis in zip(names, AXES, strict=True):
         draw_curves(curves[:FIGURE_CURVES], folder / name, results.env, axis)
@@ -80,6 +82,9 @@ def _draw_figures(folder: Path, results: Results, curves: Sequence[Curve]) -> li
     if played and (np.ptp(features.values, axis=0) > 0).any():
         draw_curriculum(played, features, folder / CURRICULUM)
         names.append(CURRICULUM)
+    if shares := signal_curves(results):
+        draw_signal(shares[:FIGURE_CURVES], folder / SIGNAL, results.env)
+        names.append(SIGNAL)
     return names
 
 
@@ -133,6 +138,7 @@ def _texts(
         "about_table": html_text.about_table(rows),
         "final_table": html_tables.final_results(rows, labels) if rows else "",
         "improvement": html_tables.improvement(curves, rows, labels),
+        "signal": signal_section(signal_curves(results), labels, results.steps),
         "coverage": html_text.coverage(results, select_runs(results)),
         "reproduce": html_text.reproduce(results, files),
     }
