@@ -3,8 +3,8 @@
 The package reads upwards. `internals` holds arrays, checks and settings; `tasks` the pools; then
 `evidence` (what is measured), `success` (estimates from it), `strategies` (distributions over
 tasks) and `curriculum`, the object to hold. `theory` simulates learners. Environments (`envs`),
-training engines (`ppo`, `sb3`), `experiments` and `cli` are built on these and need more than
-NumPy.
+training engines (`ppo`, `sb3`, `trl`), a PyTorch sampler (`torch_sampler`), `experiments` and `cli`
+are built on these and need more than NumPy.
 """
 
 from typing import TYPE_CHECKING

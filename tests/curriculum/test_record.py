@@ -218,6 +218,15 @@ def test_dense_evidence_comes_after_what_was_recorded():
     np.testing.assert_array_equal(curriculum.probabilities(), other.probabilities())
 
 
+def test_bad_evidence_leaves_the_records_as_they_were():
+    curriculum = curriculum_over(LARGE)
+    curriculum.record([5], [1])
+    with pytest.raises(ValueError, match="evidence.losses is missing"):
+        curriculum.observe(Evidence(2, wins=np.zeros(LARGE)))
+    assert np.ptp(curriculum.probabilities()) == 0
+    assert curriculum.state_dict()["state"]["outcomes/pending.tasks"].tolist() == [5]
+
+
 def test_saved_records_go_on_identically(tmp_path):
     """Saved between two refreshes, with rewards outside of 0 to 1."""
 

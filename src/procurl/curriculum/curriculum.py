@@ -160,9 +160,8 @@ class Curriculum:
         numbers, text, dates and masked entries raise.
         """
         with self._lock:
-            if self._outcomes:
-                self.refresh()
             checked = self._check(evidence)
+            self.refresh()
             self._bounds_fit = self._bounds_fit and bounds_fit(self.strategy, checked)
             self._update(checked)
 
@@ -216,7 +215,7 @@ class Curriculum:
 
         Tasks are the same if their labels are equal, or if they are equal where one of the pools
         has no labels. What is known of the tasks that are not in `pool` is lost. A strategy whose
-        state is not kept task by task raises, and nothing changes.
+        state is not kept task by task raises.
 
         Args:
             pool: the tasks to choose from.
