@@ -9,11 +9,11 @@ from gallery import bandits, control, grids, levels
 from gallery.problem import Problem
 from gallery.sb3_runs import Sb3Learner
 
-ON_POLICY = ("iid", "procurl-val", "procurl-out", "plr")
-OFF_POLICY = ("iid", "procurl-val", "procurl-out")  # plr needs advantages
+ON_POLICY = ("iid", "procurl", "procurl-val", "procurl-out", "plr")
+OFF_POLICY = ("iid", "procurl", "procurl-val", "procurl-out")  # plr needs advantages
 WITH_CONTEXTS = ("learning-progress", "alp-gmm", "stages")  # `anneal` must be told where to start
 WITHOUT_CONTEXTS = ("learning-progress", "stages")
-ESTIMATES = ("procurl-val", "procurl-out")
+ESTIMATES = ("procurl", "procurl-val", "procurl-out")
 
 CARTPOLE = Sb3Learner(
     pool=control.CARTPOLES,

@@ -27,6 +27,7 @@ def full_evidence(n: int, seed: int, step: int = 1024, **replaced: Any) -> Evide
         rollout_top=distinct(),
         noise=rng.uniform(-1.0, 1.0, n),
         rollouts=rng.integers(0, 4, n),
+        partial=rng.uniform(0.0, 0.2, n) * wins * (played - wins),
         best_return=n * distinct(),  # distinct if added to another field, too
         scale=Scale(np.float64(0.0), np.float64(1.0), np.bool_(True)),
     )._replace(**replaced)

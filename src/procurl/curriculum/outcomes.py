@@ -74,9 +74,14 @@ class OutcomeBuffer:
     def take(self, strategy: Strategy, n: int, step: float) -> Evidence:
         """The collected outcomes as evidence on n tasks; the buffer is empty afterwards."""
         every = self._joined()
-        scale = self._scale(strategy.outcome_measure)
+        scale = self._scale()
         wins, losses = strategy.outcomes(every.outcomes, scale)
-        counts = {"wins": wins, "losses": losses, "played": np.ones_like(wins)}
+        counts = {
+            "wins": wins,
+            "losses": losses,
+            "partial": wins * losses,
+            "played": np.ones_like(wins),
+        }
         fields: dict[str, Any] = {
             name: segment_sum(each * every.episodes, every.tasks, n)
             for name, each in counts.items()
@@ -88,12 +93,12 @@ class OutcomeBuffer:
         self._seen = self._seen._replace(records=np.zeros(()), refreshed_at=np.asarray(step))
         return Evidence(np.float64(step), **fields)
 
-    def _scale(self, measure: str) -> Scale:
+    def _scale(self) -> Scale:
         """The range from loss to win: 0 to 1 unless an outcome was outside, else as of returns.
 
         A prior is a probability, whatever the scale of the outcomes: it needs no calibration.
         """
-        if measure != "return" and self._seen.within:
+        if self._seen.within:
             return Scale(np.zeros(()), np.ones(()), np.asarray(True))
         return scale_of(self._seen.returns, "return")._replace(unit=np.asarray(True))
 

@@ -32,7 +32,7 @@ def build_evidence(
     """
     fields: dict[str, Array] = {"values": values, "noise": noise}
     if episodes is not None:
-        for name in ("wins", "losses", "score", "played"):
+        for name in ("wins", "losses", "partial", "score", "played"):
             fields[name] = getattr(episodes, name)
         fields["scale"] = scale_of(episodes.returns, measure)
         fields["best_return"] = _finite(episodes.best)

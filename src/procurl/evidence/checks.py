@@ -10,7 +10,7 @@ from procurl.evidence.evidence import Evidence
 from procurl.evidence.returns import Scale
 from procurl.internals.checks import require_number
 
-COUNTS = ("wins", "losses", "played", "rollouts")
+COUNTS = ("wins", "losses", "partial", "played", "rollouts")
 BY_EPISODE = ("score", "best_return")  # of tasks that were played
 # Strategies square, sum and subtract what they receive. From here, a square over a pool of any size
 # stays within double precision and the number itself within single precision. No return or count

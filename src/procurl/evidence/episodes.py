@@ -31,6 +31,7 @@ class EpisodeTotals(NamedTuple):
     open_length: Array  # [b] its steps so far
     returns: ReturnRange  # over all episodes of the run
     best: Array | None = None  # [n] best return on the task so far, −∞ before one; None: not needed
+    partial: Array | None = None  # [n] sum of wins · losses of each episode; None: not needed
 
 
 class TrainingSteps(NamedTuple):
@@ -48,17 +49,19 @@ def no_episodes(n: int, n_envs: int, xp: Any = np, uses: Collection[str] = ()) -
         n: tasks in the pool.
         n_envs: environments.
         xp: array namespace.
-        uses: the fields of evidence that the strategy uses; decides whether best returns are kept.
+        uses: the fields of evidence that the strategy uses; decides what is kept.
     """
     zeros, open_ = xp.zeros(n), xp.zeros(n_envs)
     best = xp.full(n, -xp.inf) if "best_return" in uses else None
-    return EpisodeTotals(zeros, zeros, zeros, zeros, open_, open_, no_returns(xp), best)
+    partial = zeros if "partial" in uses else None
+    return EpisodeTotals(zeros, zeros, zeros, zeros, open_, open_, no_returns(xp), best, partial)
 
 
 def without_counts(totals: EpisodeTotals) -> EpisodeTotals:
     """`totals` after a refresh: counts start again; everything else stays."""
     nothing = namespace(totals.wins).zeros_like(totals.wins)
-    return totals._replace(wins=nothing, losses=nothing, played=nothing)
+    partial = None if totals.partial is None else nothing
+    return totals._replace(wins=nothing, losses=nothing, played=nothing, partial=partial)
 
 
 class OutcomeRule(Protocol):
@@ -166,6 +169,7 @@ def add_counts(
         wins=totals.wins + total(wins),
         losses=totals.losses + total(losses),
         played=totals.played + total(xp.ones_like(wins)),
+        partial=None if totals.partial is None else totals.partial + total(wins * losses),
     )
 
 

@@ -9,9 +9,9 @@ from procurl.internals.arrays import Array
 class Evidence(NamedTuple):
     """What an engine has measured on the pool's n tasks; a field that it did not measure is None.
 
-    Counts (`wins`, `losses`, `played`, `rollouts`) cover the time since the previous evidence.
-    Engines sum over episodes, so every field but `step` and `scale` has one entry per task and
-    strategies never scatter.
+    Counts (`wins`, `losses`, `partial`, `played`, `rollouts`) cover the time since the previous
+    evidence. Engines sum over episodes, so every field but `step` and `scale` has one entry per
+    task and strategies never scatter.
     """
 
     step: Array  # []  training steps so far
@@ -25,4 +25,5 @@ class Evidence(NamedTuple):
     noise: Array | None = None  # [n] uniform in [-1, 1]; drawn by the curriculum or the engine
     rollouts: Array | None = None  # [n] teacher rollouts on the task; None: some on every task
     best_return: Array | None = None  # [n] best training return on the task so far, 0 before one
+    partial: Array | None = None  # [n] sum of w·(1 − w) over training episodes of which w was won
     scale: Scale | None = None  # how wins and losses are measured, from the returns seen so far

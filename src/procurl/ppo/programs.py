@@ -76,8 +76,12 @@ class Agent:
         cumulative: Array,
         key: Array,
         learning_mask: Array | None = None,
+        waits: bool = False,
     ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
-        """One update: `n_steps` steps on the teacher's tasks, then PPO's epochs over them."""
+        """One update: `n_steps` steps on the teacher's tasks, then PPO's epochs over them.
+
+        With `waits`, the agent learns nothing from an update without any reward.
+        """
         rollout_key, order_key = jax.random.split(key)
         lanes, rollout = self.actor.collect(
             contexts,
@@ -87,8 +91,9 @@ class Agent:
             rollout_key,
             ppo.n_steps // self.actor.n_envs,
         )
+        signal = jnp.any(rollout.rewards != 0.0) if waits else None
         student, summary, diagnostics = self.student.learn(
-            ppo, training.student, rollout, lanes.observations, order_key, learning_mask
+            ppo, training.student, rollout, lanes.observations, order_key, learning_mask, signal
         )
         return TrainingState(student, lanes), summary, diagnostics
 
@@ -154,7 +159,7 @@ def begin_teachers(teacher: Teacher, strategies: Strategy, runs: int) -> Teachin
     return begun
 
 
-@partial(jax.jit, static_argnames="agent", donate_argnames="training")
+@partial(jax.jit, static_argnames=("agent", "waits"), donate_argnames="training")
 def train(
     agent: Agent,
     ppo: PPOSettings,
@@ -164,17 +169,19 @@ def train(
     keys: Array,
     alive: Array,
     learning_masks: Array | None = None,
+    waits: bool = False,
 ) -> tuple[TrainingState, RolloutSummary, Diagnostics, Array]:
     """One update of every run that is alive; a run with a non-finite loss keeps its state.
 
     Args:
         learning_masks: [w, n] bool, the tasks that each run learns from; None: all.
+        waits: as of `Strategy.waits`.
     """
 
     def one(
         ppo: PPOSettings, training: TrainingState, cumulative: Array, key: Array, mask: Array | None
     ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
-        return agent.train(ppo, contexts, training, cumulative, key, mask)
+        return agent.train(ppo, contexts, training, cumulative, key, mask, waits)
 
     after, summary, diagnostics = _each_run(one, ppo, training, cumulative, keys, learning_masks)
     going = alive & jax.vmap(Diagnostics.finite)(diagnostics)

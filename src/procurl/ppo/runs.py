@@ -149,6 +149,7 @@ class Runs:
             keys,
             state.alive,
             self._learning_masks(state.teaching),
+            self.strategies[0].waits,
         )
         self.updates += 1
         self.picks.note(summary.dones, summary.tasks, state.alive)

@@ -55,6 +55,7 @@ class Student:
         last_observations: Array,
         key: Array,
         learning_mask: Array | None = None,
+        signal: Array | None = None,
     ) -> tuple[StudentState, RolloutSummary, Diagnostics]:
         """PPO's epochs over a rollout.
 
@@ -66,6 +67,8 @@ class Student:
             key: for the order of the minibatches.
             learning_mask: [n] bool, the tasks to learn from; None: all. Without a step on any of
                 them the student stays as it was.
+            signal: [] bool, whether there is anything to learn; False leaves the student as it was.
+                None: there is.
         """
         policy, values = forward(self.network, student.params, rollout.observations)
         _, last_values = forward(self.network, student.params, last_observations)
@@ -77,13 +80,14 @@ class Student:
         order = draw_permutations(key, ppo)
         seen = rollout.dones, rollout.success, rollout.returns, rollout.tasks
         summary = RolloutSummary(*seen, gae.advantages, values)
-        if learning_mask is None:
-            student, diagnostics = update(self.network, ppo, student, batch, order)
-            return student, summary, diagnostics
-        kept, some = kept_steps(learning_mask, rollout.tasks.reshape(-1))
-        batch = Batch(*(part[kept] for part in batch))
+        if learning_mask is not None:
+            kept, some = kept_steps(learning_mask, rollout.tasks.reshape(-1))
+            batch = Batch(*(part[kept] for part in batch))
+            signal = some if signal is None else some & signal
         after, diagnostics = update(self.network, ppo, student, batch, order)
-        return choose(some, after, student), summary, diagnostics
+        if signal is not None:
+            after = choose(signal, after, student)
+        return after, summary, diagnostics
 
     def values(self, params: dict[str, Array], observations: Array) -> Array:
         """[n] the critic's values of tasks.

@@ -300,10 +300,12 @@ class CurriculumCallback(BaseCallback):
         teacher = self.teacher
         if teacher.watches_steps:
             dones, infos = np.array(self.locals["dones"], dtype=bool), self.locals["infos"]
-            every = teacher.filter is not None
+            every = teacher.excludes_tasks
             tasks = [_task_of(infos[i]) if done or every else 0 for i, done in enumerate(dones)]
             self._dones.append(dones)
             self._tasks.append(np.array(tasks, dtype=np.int64))
+        if teacher.waits and teacher.filter is not None:
+            teacher.filter.note_rewards(self.locals["rewards"])
         # Off-policy algorithms start a rollout at every step, or only with an episode.
         if not teacher.on_policy and self.num_timesteps >= teacher.next_round:
             self._round()
@@ -312,6 +314,8 @@ class CurriculumCallback(BaseCallback):
     def _on_rollout_end(self) -> None:
         if self.teacher.watches_steps:
             self.teacher.add_rollout(np.stack(self._dones), np.stack(self._tasks))
+        if self.teacher.waits and self.teacher.filter is not None:
+            self.teacher.filter.wait()
 
     def _on_training_end(self) -> None:
         self.teacher.undo_update()

@@ -36,7 +36,7 @@ from procurl.sb3.envs.normalization import reward_scale
 from procurl.sb3.envs.observations import view_of
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import with_tasks
-from procurl.sb3.kept_steps import StepFilter, require_maskable
+from procurl.sb3.kept_steps import StepFilter, can_wait, require_maskable
 from procurl.sb3.pool_values import PoolValues, average_outcomes, roll_out
 from procurl.sb3.seeds import seed_of
 from procurl.strategies.refreshing import is_due
@@ -115,8 +115,11 @@ class ModelTeacher:
         if self.scores_episodes:
             self._require_advantages()
         self.filter: StepFilter | None = None
-        if self.curriculum.learning_mask() is not None:
+        self.excludes_tasks = self.curriculum.learning_mask() is not None
+        if self.excludes_tasks:
             require_maskable(model, self.strategy)
+        self.waits = self.strategy.waits and can_wait(model)
+        if self.excludes_tasks or self.waits:
             self.filter = StepFilter(model)
         self.plan = self.strategy.rollout_plan()
         self.eval_workers = None if self.plan is None else self._workers_for_rollouts()
@@ -141,7 +144,7 @@ class ModelTeacher:
     @property
     def watches_steps(self) -> bool:
         """Whether the tasks of the training steps have to be known."""
-        return self.scores_episodes or self.filter is not None
+        return self.scores_episodes or self.excludes_tasks
 
     def undo_update(self) -> None:
         """Undo the model's latest update if it had no step to learn from."""

@@ -156,6 +156,19 @@ class Proximal(Potential):
         return {"p_star": np.asarray(self.p_star, dtype=float)}
 
 
+@dataclass(frozen=True)
+class Gain(Potential):
+    """PoS(s)² · (1 − PoS(s))³: how fast playing a task lowers its squared shortfall.
+
+    In a logistic model of success, PoS = σ(θ), one step of policy gradient on the task moves θ by
+    PoS · (1 − PoS), and ½(1 − PoS)² by the potential.
+    """
+
+    def __call__(self, probability: Array, state: None) -> Array:
+        room = 1.0 - probability
+        return (probability * room) ** 2 * room
+
+
 class LearnabilityState(NamedTuple):
     """State of `Learnability`."""
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 
 from procurl.internals.arrays import Array
-from procurl.strategies.potentials import Proximal, TopRollouts
-from procurl.strategies.samplers import Argmax, Softmax
+from procurl.strategies.potentials import Gain, Proximal, TopRollouts
+from procurl.strategies.samplers import Argmax, Proportional, Softmax
 from procurl.strategies.schedules import Scheduled
-from procurl.strategies.success_strategy import SuccessStrategy
-from procurl.success import CriticSuccess, Success
+from procurl.strategies.success_strategy import SuccessState, SuccessStrategy
+from procurl.success import CriticSuccess, JointSuccess, Success
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,43 @@ class ProCuRL(SuccessStrategy):
     @property
     def sampler(self) -> Softmax:
         return Softmax(self.beta, self.floor)
+
+
+@dataclass(frozen=True)
+class AutoProCuRL(SuccessStrategy):
+    """P(s) ∝ Var(s)² · (1 − PoS(s)): ProCuRL without a scale to know or a sharpness to tune.
+
+    Var is the variance of an episode's outcome; for outcomes of 0 and 1 it is PoS · (1 − PoS).
+    Under a logistic model of success, an episode of policy gradient raises PoS in proportion to
+    Var², and so lowers the squared shortfall ½(1 − PoS)² of its task in proportion to P.
+
+    Only ratios count, so that the first sign of success is followed at once. Until there is one,
+    the agent waits: it skips updates without any reward, which would only make it drift.
+
+    Args:
+        success: the estimate of PoS and of the variance.
+        floor: share of the mass that is always spread evenly over the pool.
+        wait: whether the agent skips updates in which every reward was 0.
+    """
+
+    success: JointSuccess = field(default_factory=JointSuccess)
+    floor: float = 0.1
+    wait: bool = True
+
+    @property
+    def waits(self) -> bool:
+        return self.wait
+
+    @property
+    def potential(self) -> Gain:
+        return Gain()
+
+    @property
+    def sampler(self) -> Proportional:
+        return Proportional(self.floor)
+
+    def task_potential(self, state: SuccessState) -> Array:
+        return super().task_potential(state) * self.success.spread(state.success) ** 2
 
 
 @dataclass(frozen=True)

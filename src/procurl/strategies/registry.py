@@ -17,7 +17,7 @@ from procurl.strategies.combined import Mix, Switch
 from procurl.strategies.handmade import Anneal, Stages
 from procurl.strategies.iid import IID
 from procurl.strategies.parts_text import MakeStrategy, parts_of, read_parts
-from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
+from procurl.strategies.procurl import AutoProCuRL, ProCuRL, ProCuRLArgmax
 from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.strategy import Strategy
 from procurl.success import CriticSuccess, OutcomeSuccess, RolloutSuccess
@@ -31,9 +31,13 @@ class Entry(NamedTuple):
 
 
 _REGISTRY: dict[str, Entry] = {
+    "procurl": Entry(
+        AutoProCuRL,
+        "The first choice: nothing to set, any algorithm, any rewards.",
+    ),
     "procurl-val": Entry(
         lambda: ProCuRL(success=CriticSuccess()),
-        "The first choice: the algorithm has a critic and environment steps are expensive.",
+        "The paper's choice: the algorithm has a good critic and environment steps are expensive.",
     ),
     "procurl-env": Entry(
         lambda: ProCuRL(success=RolloutSuccess()),

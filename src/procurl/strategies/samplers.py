@@ -48,6 +48,29 @@ class Softmax(Sampler):
 
 
 @dataclass(frozen=True)
+class Proportional(Sampler):
+    """P(s) ∝ potential(s), mixed with a share of the uniform distribution.
+
+    Tasks without potential get their share of the latter alone; if no task has any, all are equal.
+
+    Args:
+        floor: share of the mass that is always spread evenly over the pool.
+    """
+
+    floor: float = 0.1
+
+    def __call__(self, potential: Array, step: Array) -> Array:
+        xp = namespace(potential)
+        highest = xp.max(potential)
+        some = highest > 0.0
+        share = xp.where(some, potential / xp.where(some, highest, 1.0), 1.0)  # no underflow
+        return (1.0 - self.floor) * share / xp.sum(share) + self.floor / potential.shape[0]
+
+    def check(self) -> None:
+        require_number("floor", self.floor, at_least=0.0, at_most=1.0)
+
+
+@dataclass(frozen=True)
 class Argmax(Sampler):
     """All mass on the tasks with the highest potential; ties share it.
 

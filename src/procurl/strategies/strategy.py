@@ -117,6 +117,15 @@ class Strategy(ABC):
         """
         return None
 
+    @property
+    def waits(self) -> bool:
+        """Whether the agent skips an update in which every reward was 0.
+
+        Such an update says nothing about the tasks. Algorithms that normalize advantages would
+        magnify the noise of their critic and drift. Replay buffers are used as always.
+        """
+        return False
+
     def rollout_plan(self) -> RolloutPlan | None:
         """The rollouts that the strategy asks of an engine, None if it needs none."""
         return None

@@ -20,11 +20,13 @@ class OutcomeCounts(NamedTuple):
     losses: Array  # [n]
     low: Array  # []  the outcome that counts as a loss
     high: Array  # []  the outcome that counts as a win
+    partial: Array | None = None  # [n] faded sum of w·(1 − w), see `Evidence.partial`
 
 
-def no_counts(n: int) -> OutcomeCounts:
-    """The counts before the first episode."""
-    return OutcomeCounts(np.zeros(n), np.zeros(n), np.zeros(()), np.ones(()))
+def no_counts(n: int, partial: bool = False) -> OutcomeCounts:
+    """The counts before the first episode, with or without those of partial wins."""
+    kept = np.zeros(n) if partial else None
+    return OutcomeCounts(np.zeros(n), np.zeros(n), np.zeros(()), np.ones(()), kept)
 
 
 def fading(evidence: Evidence, decay: Array) -> Array:
@@ -63,9 +65,14 @@ def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> Out
     nothing = xp.zeros_like(counts.wins)
     wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
     dtype = counts.wins.dtype
+    partial = counts.partial
+    if partial is not None:
+        new = nothing if evidence.partial is None else keep_finite(evidence.partial, nothing)
+        partial = (partial * faded + new).astype(dtype, copy=False)
     return counts._replace(
         wins=(counts.wins * faded + wins).astype(dtype, copy=False),
         losses=(counts.losses * faded + losses).astype(dtype, copy=False),
+        partial=partial,
     )
 
 
@@ -88,9 +95,27 @@ def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
     span = xp.where(high > low, high - low, 1.0)
     with np.errstate(over="ignore"):  # a range of almost nothing
         wins = xp.clip((total - low * played) / span, 0.0, played)
+    partial = counts.partial
+    if partial is not None:
+        ratio = (counts.high - counts.low) / span
+        spread = _spread(counts.wins, counts.losses, partial) * ratio**2
+        partial = xp.where(same, partial, _partial(wins, played - wins, spread)).astype(dtype)
     return OutcomeCounts(
         wins=xp.where(same, counts.wins, wins).astype(counts.wins.dtype, copy=False),
         losses=xp.where(same, counts.losses, played - wins).astype(counts.wins.dtype, copy=False),
         low=low,
         high=high,
+        partial=partial,
     )
+
+
+def _spread(wins: Array, losses: Array, partial: Array) -> Array:
+    """[n] the sum of squared deviations of single outcomes from their mean."""
+    xp = namespace(wins, partial)
+    played = wins + losses
+    return xp.maximum(wins * losses / xp.where(played > 0.0, played, 1.0) - partial, 0.0)
+
+
+def _partial(wins: Array, losses: Array, spread: Array) -> Array:
+    """[n] the inverse of `_spread`."""
+    return _spread(wins, losses, spread)

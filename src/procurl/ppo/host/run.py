@@ -219,6 +219,7 @@ class HostRun:
         start = time.perf_counter()
         rollout_key, order_key = jax.random.split(self.random_key(PURPOSE.train, self.updates - 1))
         rollout, cut_short = self.collect(rollout_key)
+        signal = jnp.any(rollout.rewards != 0.0) if self.strategy.waits else None
         if cut_short.where.any():
             rewards = bootstrap_rewards(
                 self.network, self.params, rollout.rewards, cut_short, self.ppo.gamma
@@ -227,7 +228,7 @@ class HostRun:
         mask = self.strategy.learning_mask(self.state.teaching.strategy)
         seen = rollout, self.lanes.observations
         student, summary, diagnostics = learn(
-            self.student, self.ppo, self.state.student, *seen, order_key, mask
+            self.student, self.ppo, self.state.student, *seen, order_key, mask, signal
         )
         if not bool(diagnostics.finite()):
             raise self._not_finite("a loss or a gradient")

@@ -1,0 +1,192 @@
+"""Success by everything that is known of a task."""
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from procurl.evidence import Evidence
+from procurl.internals.arrays import Array, namespace
+from procurl.internals.checks import (
+    require_bounds,
+    require_choice,
+    require_interval,
+    require_number,
+)
+from procurl.internals.settings import AUTO
+from procurl.success.bounds import Bound, are_given, complete_bounds
+from procurl.success.calibration import calibrated_values
+from procurl.success.counts import (
+    DECAY,
+    OutcomeCounts,
+    add_outcomes,
+    fading,
+    fast_fading,
+    no_counts,
+)
+from procurl.success.drift import EDGE, Drift, next_drift, no_drift, shifted
+from procurl.success.estimate import MEASURES, Success
+from procurl.success.normalize import keep_finite
+from procurl.tasks.cells import Cells, cell_rates, nested_cells
+from procurl.tasks.pool import TaskPool
+
+
+class JointState(NamedTuple):
+    """State of `JointSuccess`."""
+
+    counts: OutcomeCounts
+    recent: OutcomeCounts  # that fade faster, to calibrate the critic
+    drift: Drift
+    started: Array  # []  bool, whether there was evidence
+    critic: Array  # [n] the critic's latest estimate
+    judged: Array  # []  bool, whether there was one
+    around: Array  # [n] the rate of the near tasks
+    advantage: Array  # []  log-likelihood of recent outcomes by `critic`, less that by `around`
+    estimate: Array  # [n]
+    spread: Array  # [n] variance of an episode's outcome, as a share of p · (1 − p)
+
+
+@dataclass(frozen=True)
+class JointSuccess(Success):
+    """Training episodes on the task and near it, and the critic as far as it deserves trust.
+
+    With S and F the faded wins and losses of a task and q what is known without them,
+
+        p = (S + a·q) / (S + F + a),    q = t·V + (1 − t)·r.
+
+    r is the rate of wins around the task, in a neighborhood as small as the data allow
+    (`cell_rates`). V is the critic's estimate, calibrated unless rewards are 0 and 1. Its trust t
+    is the probability that V rather than r made the recent outcomes, if both were equally likely
+    at first. Without contexts r is the rate of the pool, and without a critic t is 0.
+
+    As in `OutcomeSuccess`, p is shifted by what the latest episodes on any task show. Nothing
+    fades while nothing is won, because the agent stays the same (`Strategy.waits`).
+
+    An episode counts by its return, on the range of what was seen or on the bounds.
+    """
+
+    prior_weight: float = 1.0  # a, in episodes
+    decay: float = DECAY  # of wins and losses, per pass over the pool
+    measure: str = "return"  # of an episode: `return`, `success`, or `auto` for success if reported
+    v_min: Bound = AUTO
+    v_max: Bound = AUTO
+    refresh_every: int | None = None
+    # Not a setting: `bind` computes it from the pool. None: there are no contexts.
+    cells: Cells | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        complete_bounds(self)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("wins", "losses")
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (*self.needs, "values", "partial", "scale")
+
+    def init(self, n: int) -> JointState:
+        return JointState(
+            no_counts(n, partial=True),
+            no_counts(n),
+            no_drift(),
+            started=np.zeros((), dtype=bool),
+            critic=np.full(n, 0.5),
+            judged=np.zeros((), dtype=bool),
+            around=np.full(n, 0.5),
+            advantage=np.zeros(()),
+            estimate=np.zeros(n),
+            spread=np.ones(n),
+        )
+
+    def update(self, state: JointState, evidence: Evidence) -> JointState:
+        xp = namespace(state.around, evidence.wins)
+        measured = evidence._replace(scale=None) if are_given(self) else evidence
+        won = xp.sum(keep_finite(evidence.wins, xp.zeros_like(state.around))) > 0.0
+        counts = add_outcomes(
+            state.counts, measured, xp.where(won, fading(evidence, self.decay), 1.0)
+        )
+        recent = add_outcomes(state.recent, measured, fast_fading(evidence))
+        advantage = self._advantage(state, evidence)
+        drift = next_drift(state.drift, state.started, state.estimate, evidence)
+
+        around = self._around(counts)
+        critic = self._critic(state, recent, evidence)
+        judged = state.judged if evidence.values is None else xp.asarray(True)
+        trust = xp.where(judged, 1.0 / (1.0 + xp.exp(-advantage)), 0.0)
+        known = trust * critic + (1.0 - trust) * around
+        played, a = counts.wins + counts.losses, self.prior_weight
+        estimate = (counts.wins + a * known) / (played + a)
+        dtype = state.estimate.dtype
+        return JointState(
+            counts,
+            recent,
+            drift,
+            xp.asarray(True),
+            critic.astype(dtype),
+            judged,
+            around.astype(dtype),
+            advantage.astype(dtype),
+            shifted(estimate, drift).astype(dtype),
+            self._spread(counts, estimate).astype(dtype),
+        )
+
+    def estimate(self, state: JointState) -> Array:
+        return state.estimate
+
+    def spread(self, state: JointState) -> Array:
+        """[n] the variance of an episode's outcome, as a share of p · (1 − p)."""
+        return state.spread
+
+    def check(self) -> None:
+        require_number("prior_weight", self.prior_weight, above=0.0)
+        require_number("decay", self.decay, above=0.0, at_most=1.0)
+        require_choice("measure", self.measure, MEASURES)
+        require_bounds(self.v_min, self.v_max)
+        require_interval(self.refresh_every)
+
+    def bind(self, pool: TaskPool) -> Self:
+        """The same estimate with the cells of the pool's contexts."""
+        cells = None if pool.contexts is None else nested_cells(pool.contexts)
+        return replace(self, cells=cells)
+
+    def _around(self, counts: OutcomeCounts) -> Array:
+        """[n] the rate of wins near each task."""
+        xp = namespace(counts.wins)
+        played = counts.wins + counts.losses
+        a = self.prior_weight
+        rate = (xp.sum(counts.wins) + 0.5 * a) / (xp.sum(played) + a)
+        if self.cells is None:
+            return xp.broadcast_to(rate, played.shape)
+        return cell_rates(self.cells, counts.wins, played, a, rate)
+
+    def _critic(self, state: JointState, recent: OutcomeCounts, evidence: Evidence) -> Array:
+        """[n] what the critic says, in [0, 1]; what it said last if it says nothing."""
+        if evidence.values is None:
+            return state.critic
+        xp = namespace(evidence.values, recent.wins)
+        with np.errstate(invalid="ignore", over="ignore"):
+            new = calibrated_values(evidence, recent)
+            return xp.clip(keep_finite(new, state.critic), 0.0, 1.0)
+
+    def _advantage(self, state: JointState, evidence: Evidence) -> Array:
+        """[] the log-odds that the critic rather than the near tasks predicts recent outcomes."""
+        xp = namespace(state.around, evidence.wins)
+        nothing = xp.zeros_like(state.around)
+        wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
+        critic = xp.clip(state.critic, EDGE, 1.0 - EDGE)
+        around = xp.clip(state.around, EDGE, 1.0 - EDGE)
+        gain = wins * xp.log(critic / around) + losses * xp.log((1.0 - critic) / (1.0 - around))
+        gain = xp.where(state.judged, xp.sum(gain), 0.0)
+        return state.advantage * fast_fading(evidence) + gain
+
+    def _spread(self, counts: OutcomeCounts, estimate: Array) -> Array:
+        """[n] 1 − Σ w(1 − w) / (N · p(1 − p)), with the pool's share as a prior of weight a."""
+        xp = namespace(estimate, counts.wins)
+        wins, losses = xp.sum(counts.wins), xp.sum(counts.losses)
+        whole = wins * losses / xp.where(wins + losses > 0.0, wins + losses, 1.0)
+        share = xp.sum(counts.partial) / xp.where(whole > 0.0, whole, 1.0)
+        at_most = estimate * (1.0 - estimate)
+        a = self.prior_weight
+        partial = (counts.partial + a * share * at_most) / (counts.wins + counts.losses + a)
+        return xp.clip(1.0 - partial / xp.where(at_most > 0.0, at_most, 1.0), 0.0, 1.0)
