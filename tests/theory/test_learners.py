@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from procurl import Curriculum, Evidence, TaskPool, make_strategy, strategy_names
+from procurl import Curriculum, Evidence, Gain, TaskPool, make_strategy, strategy_names
 from procurl.theory import AbstractLearner, Learner, ReinforceLearner
 
 
@@ -47,6 +47,22 @@ def test_abstract_by_hand():
     assert (won.knowledge.item(), lost.knowledge.item()) == pytest.approx((0.65, 0.3))
     assert enumerated(learner, [0.25], [0.75]) == pytest.approx([0.1375])
     assert learner.closed_form([0.25], [0.75]) == pytest.approx([0.1375])
+
+
+def test_the_gain_of_an_episode_by_hand():
+    # p = 1/4 of p* = 3/4: the shortfall is 1/2. A win halves it, a loss leaves it, and so the
+    # expected gain is 1/4 · ½(1/4 − 1/16) = 3/128.
+    learner = AbstractLearner(alpha=0.5)
+    gain = learner.expected_gain(learner.knowledge([0.25], [0.75]), [0.75])
+    assert gain == pytest.approx([3 / 128])
+
+
+def test_small_steps_of_reinforce_gain_what_the_potential_of_procurl_says():
+    p = np.linspace(0.01, 0.99, 99)
+    learner = ReinforceLearner(eta=1e-6)  # two parameters: the logit moves by 2·η·p·(1 − p)
+    gain = learner.expected_gain(learner.knowledge(p, 1.0), 1.0) / (2.0 * learner.eta)
+    assert np.abs(gain - Gain()(p, None)).max() < 1e-6
+    assert p[np.argmax(gain)] == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -119,7 +135,7 @@ def test_theorem_2_prefers_a_harder_task_where_losses_teach_too():
 
 def distribution(name: str, p: np.ndarray, p_star: np.ndarray) -> np.ndarray:
     """[n] what a strategy does with the true p of every task."""
-    settings = {"p_star": p_star} if name.startswith("procurl") else {}
+    settings = {"p_star": p_star} if name.startswith("procurl-") else {}
     curriculum = Curriculum(
         make_strategy(name, **settings), TaskPool(np.arange(len(p))[:, None]), seed=0
     )

@@ -19,13 +19,14 @@ from procurl.strategies.handmade import Anneal, Stage, Stages
 from procurl.strategies.iid import IID
 from procurl.strategies.potentials import (
     Ease,
+    Gain,
     Hardness,
     Learnability,
     Potential,
     Proximal,
     TopRollouts,
 )
-from procurl.strategies.procurl import ProCuRL, ProCuRLArgmax
+from procurl.strategies.procurl import AutoProCuRL, ProCuRL, ProCuRLArgmax
 from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.registry import (
     as_strategy,
@@ -33,7 +34,7 @@ from procurl.strategies.registry import (
     register_strategy,
     strategy_names,
 )
-from procurl.strategies.samplers import Argmax, Sampler, Softmax, TopTasks
+from procurl.strategies.samplers import Argmax, Proportional, Sampler, Softmax, TopTasks
 from procurl.strategies.schedules import LinearSchedule, Schedule, Scheduled
 from procurl.strategies.strategy import Strategy
 from procurl.strategies.success_strategy import SuccessStrategy
@@ -46,9 +47,11 @@ __all__ = [
     "SPDL",
     "Anneal",
     "Argmax",
+    "AutoProCuRL",
     "Condition",
     "Ease",
     "Easy",
+    "Gain",
     "Hard",
     "Hardness",
     "Learnability",
@@ -59,6 +62,7 @@ __all__ = [
     "Potential",
     "ProCuRL",
     "ProCuRLArgmax",
+    "Proportional",
     "Proximal",
     "SPaCE",
     "SPaCEAlt",

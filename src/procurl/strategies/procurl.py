@@ -56,11 +56,13 @@ class AutoProCuRL(SuccessStrategy):
         success: the estimate of PoS and of the variance.
         floor: share of the mass that is always spread evenly over the pool.
         wait: whether the agent skips updates in which every reward was 0.
+        epsilon: size of the noise on the estimate, for robustness tests; None: no noise.
     """
 
     success: JointSuccess = field(default_factory=JointSuccess)
     floor: float = 0.1
     wait: bool = True
+    epsilon: float | None = None
 
     @property
     def waits(self) -> bool:

@@ -67,6 +67,19 @@ class Learner(ABC):
             improvement = improvement + episode.probability * (before - after)
         return improvement
 
+    def expected_gain(self, knowledge: Floats, p_star: ArrayLike) -> Floats:
+        """[...] E[½(p* − p)² − ½(p* − p')²], by how much one episode lowers the squared shortfall.
+
+        In the limit of small updates this is the potential of `procurl` for a learner whose policy
+        is logistic, see `Gain`.
+        """
+        before = np.square(np.asarray(p_star) - self.success(knowledge, p_star))
+        gain = np.zeros(np.shape(before))
+        for episode in self.episodes(knowledge, p_star):
+            after = np.square(np.asarray(p_star) - self.success(episode.knowledge, p_star))
+            gain = gain + episode.probability * 0.5 * (before - after)
+        return gain
+
     def play(
         self, knowledge: Floats, p_star: ArrayLike, uniform: Floats
     ) -> tuple[Floats, NDArray[np.bool_]]:

@@ -94,7 +94,7 @@ def compare_strategies(
 
 def strategy_for(name: str, start: Start, n: int) -> Strategy:
     """The strategy with its default settings, but for the p* that ProCuRL's equation asks for."""
-    if name.startswith("procurl"):
+    if name.startswith("procurl-"):
         return make_strategy(name, p_star=_every_other(n, start.assumed_cap))
     return make_strategy(name)
 

@@ -94,6 +94,10 @@ class Combination(Strategy):
         score = readers[0].transition_score if readers else super().transition_score
         return score(advantages, values)
 
+    @property
+    def waits(self) -> bool:
+        return any(part.waits for part in self.parts)
+
     def metrics(self, state: Any) -> Mapping[str, Array]:
         """The metrics of all parts; of equal names, that of the earliest part."""
         pairs = list(zip(self.parts, self.part_states(state), strict=True))
