@@ -25,6 +25,7 @@ def test_every_example_is_tested():
         "minigrid_levels.py",
         "dict_tasks.py",
         "own_loop.py",
+        "language_model_additions.py",
     }
     assert {path.name for path in EXAMPLES.glob("*.py")} == tried
 
@@ -63,3 +64,15 @@ def test_a_custom_training_loop(monkeypatch, capsys):
     printed = run(monkeypatch, capsys, "own_loop.py", "--steps", "10240")
     assert printed.startswith("step 10240: mean return ")
     assert "tasks in play" in printed
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_language_model_learns_to_add(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("trl")
+    few = ("--seeds", "1", "--steps", "4", "--every", "2", "--warm-up", "2")
+    printed = run(monkeypatch, capsys, "language_model_additions.py", "--out", str(tmp_path), *few)
+    assert printed.count("correct after 256 samples") == 2
+    assert (tmp_path / "report.html").exists()
+    assert (tmp_path / "signal.png").exists()
