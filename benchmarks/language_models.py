@@ -7,7 +7,8 @@ Every run starts from a transformer that was warmed up on short additions, and t
 additions of 1 to 5 digits: 8 prompts per step, 8 samples each, a reward of 1 for the right answer.
 The methods differ in the prompts:
 
-- `curriculum`: chosen by a strategy of procurl, with the numbers of digits and carries as contexts;
+- the name of a strategy, with settings if need be (`procurl-out:beta=10`): chosen by a curriculum
+  with the numbers of digits and carries as contexts;
 - `uniform`: all in random order, as TRL does;
 - `dynamic`: as uniform, but groups of equal rewards are dropped and others sampled in their place,
   until there are 8 (DAPO's dynamic sampling; all samples drawn count);
@@ -22,11 +23,9 @@ from pathlib import Path
 
 import torch
 
-from additions.choices import METHODS
+from additions.choices import BASELINES
 from additions.runs import Plan, train
 from additions.table import read_curves, table_of, write_runs
-from procurl import make_strategy
-from procurl.records.experiment import Contender
 
 STRATEGY = "procurl-out"
 
@@ -36,18 +35,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
-    parser.add_argument("--strategy", default=STRATEGY, help="of the method `curriculum`")
+    parser.add_argument("--methods", nargs="+", default=[STRATEGY, *BASELINES])
+    parser.add_argument("--rate", type=float, default=Plan.rate, help="learning rate of GRPO")
     parser.add_argument("--iterations", type=int, default=Plan.iterations)
+    parser.add_argument("--seconds", type=float, default=Plan.seconds, help="stop after so many")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--table", action="store_true", help="print the table and train nothing")
     args = parser.parse_args()
     if not args.table:
         seeds = range(args.first_seed, args.first_seed + args.seeds)
-        plan = Plan(iterations=args.iterations)
-        contender = Contender.parse(args.strategy)
-        strategy = make_strategy(contender.strategy, **contender.settings())
-        runs = train(args.methods, seeds, strategy, plan, torch.device(args.device))
+        plan = Plan(iterations=args.iterations, rate=args.rate, seconds=args.seconds)
+        runs = train(args.methods, seeds, plan, torch.device(args.device))
         write_runs(args.out, runs)
     print(table_of(read_curves(args.out)))
 

@@ -11,7 +11,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 import torch
 
-from additions.choices import METHODS, EasyToHard, Uniform
+from additions.choices import BASELINES, EasyToHard, Uniform
 from additions.grpo import Adam, answer_log_probs, improve
 from additions.model import generate, logits_of, make_models
 from additions.runs import Plan, Point, train
@@ -92,8 +92,9 @@ def test_the_table_compares_samples_and_wasted_groups():
 @pytest.mark.soak
 def test_every_method_trains():
     plan = Plan(iterations=4, per_length=20, evaluate_every=2, warm_up_steps=2)
-    runs = train(METHODS, [0, 1], "procurl-out", plan, CPU)
-    assert [run.method for run in runs] == [*METHODS, *METHODS]
+    methods = ["procurl-out", *BASELINES]
+    runs = train(methods, [0, 1], plan, CPU)
+    assert [run.method for run in runs] == [*methods, *methods]
     for run in runs:
         assert [point.samples for point in run.points] == [0, 128, 256]
         assert run.points[0].accuracy == runs[0 if run.seed == 0 else 4].points[0].accuracy

@@ -1,16 +1,16 @@
-"""Four ways to choose the prompts of a batch."""
+"""Ways to choose the prompts of a batch."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from additions.sums import Numbers, carries_of, lengths_of
-from procurl import Curriculum, TaskPool
+from procurl import Curriculum, Strategy, TaskPool, make_strategy
 from procurl.internals.arrays import Ids
+from procurl.records.experiment import Contender
 
-METHODS = ("curriculum", "uniform", "dynamic", "easy-to-hard")
+BASELINES = ("uniform", "dynamic", "easy-to-hard")
 
 
 class Choice(ABC):
@@ -29,9 +29,9 @@ class Choice(ABC):
 
 
 class CurriculumChoice(Choice):
-    """procurl decides before sampling."""
+    """A strategy of procurl decides before sampling."""
 
-    def __init__(self, numbers: Numbers, strategy: Any, seed: int) -> None:
+    def __init__(self, numbers: Numbers, strategy: Strategy, seed: int) -> None:
         contexts = np.stack([lengths_of(numbers), carries_of(numbers)], axis=1)
         pool = TaskPool(contexts.astype(float), names=["digits", "carries"])
         self._curriculum = Curriculum(strategy, pool, seed=seed)
@@ -76,10 +76,14 @@ class EasyToHard(Choice):
         return self._rng.choice(np.flatnonzero(self._lengths <= longest), size=k, replace=False)
 
 
-def make_choice(method: str, numbers: Numbers, strategy: Any, seed: int) -> Choice:
-    """The choice of prompts called `method`; `strategy` is the curriculum's."""
-    if method == "curriculum":
-        return CurriculumChoice(numbers, strategy, seed)
-    return {"uniform": Uniform, "dynamic": Dynamic, "easy-to-hard": EasyToHard}[method](
-        numbers, seed
-    )
+def make_choice(method: str, numbers: Numbers, seed: int) -> Choice:
+    """The choice of prompts called `method`: one of `BASELINES`, or a strategy with settings."""
+    if method == "uniform":
+        return Uniform(numbers, seed)
+    if method == "dynamic":
+        return Dynamic(numbers, seed)
+    if method == "easy-to-hard":
+        return EasyToHard(numbers, seed)
+    contender = Contender.parse(method)
+    strategy = make_strategy(contender.strategy, **contender.settings())
+    return CurriculumChoice(numbers, strategy, seed)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from additions.model import Parameters, generate, logits_of
 from additions.sums import (
+    ANSWER,
     DIGITS,
     PROMPT,
     Numbers,
@@ -60,10 +61,15 @@ def _like(per_run: Tensor, other: Tensor) -> Tensor:
     return per_run.view(-1, *([1] * (other.dim() - 1)))
 
 
+def answer_logits(models: Parameters, tokens: Tensor) -> Tensor:
+    """[r, b, ANSWER, v] of the tokens before each token of the answers in `tokens` [r, b, t]."""
+    return logits_of(models, tokens[:, :, :-1])[:, :, PROMPT - 1 :]
+
+
 def answer_log_probs(models: Parameters, tokens: Tensor) -> Tensor:
     """[r, b, ANSWER] log-probability of each token of the answers in `tokens` [r, b, t]."""
-    logits = logits_of(models, tokens[:, :, :-1])[:, :, PROMPT - 1 :]
-    return logits.log_softmax(dim=-1).gather(-1, tokens[:, :, PROMPT:, None]).squeeze(-1)
+    log_probs = answer_logits(models, tokens).log_softmax(dim=-1)
+    return log_probs.gather(-1, tokens[:, :, PROMPT:, None]).squeeze(-1)
 
 
 def warm_up(
@@ -92,7 +98,12 @@ def _solved(rng: np.random.Generator, rows: int, shares: Sequence[float]) -> Tok
 
 
 def improve(
-    models: Parameters, optimizer: Adam, tokens: Tokens, rewards: NDArray, active: NDArray
+    models: Parameters,
+    optimizer: Adam,
+    tokens: Tokens,
+    rewards: NDArray,
+    active: NDArray,
+    entropy: float = 0.0,
 ) -> None:
     """One GRPO update, on the samples that have just been drawn.
 
@@ -102,17 +113,35 @@ def improve(
         tokens: [r, k, g, t] prompts and answers, in k groups of g samples.
         rewards: [r, k, g].
         active: [r] bool, the runs that update.
+        entropy: weight of the entropy of answers, which keeps the model from becoming certain.
     """
     device = models["tokens"].device
     spread = rewards.std(axis=2, keepdims=True, ddof=1)
     advantages = (rewards - rewards.mean(axis=2, keepdims=True)) / (spread + SMALLEST_SPREAD)
-    runs, _, _, length = tokens.shape
-    log_probs = answer_log_probs(
-        models, torch.as_tensor(tokens.reshape(runs, -1, length), device=device)
-    )
-    weights = torch.as_tensor(advantages.reshape(runs, -1, 1), dtype=torch.float32, device=device)
-    losses = -(weights * log_probs).mean(dim=(1, 2))
+    tokens, advantages = _with_signal(tokens, advantages)
+    logits = answer_logits(models, torch.as_tensor(tokens, device=device))
+    log_probs = logits.log_softmax(dim=-1)
+    chosen = log_probs.gather(-1, torch.as_tensor(tokens, device=device)[:, :, PROMPT:, None])
+    weights = torch.as_tensor(advantages, dtype=torch.float32, device=device)[:, :, None]
+    gain = weights * chosen.squeeze(-1)
+    if entropy:
+        spread_out = -(log_probs.exp() * log_probs).sum(dim=-1)
+        gain = gain + entropy * (weights != 0.0) * spread_out
+    losses = -gain.sum(dim=(1, 2)) / (rewards[0].size * ANSWER)
     optimizer.step(losses, torch.as_tensor(active, device=device))
+
+
+def _with_signal(tokens: Tokens, advantages: NDArray) -> tuple[Tokens, NDArray]:
+    """[r, m, t] and [r, m] the samples of groups with a signal: all others have no gradient.
+
+    Runs with fewer such groups than others are filled up with groups without a signal.
+    """
+    signal = np.any(advantages != 0.0, axis=2)  # [r, k]
+    most = max(int(signal.sum(axis=1).max()), 1)
+    first = np.argsort(~signal, axis=1, kind="stable")[:, :most]
+    kept = np.take_along_axis(tokens, first[:, :, None, None], axis=1)
+    weights = np.take_along_axis(advantages, first[:, :, None], axis=1)
+    return kept.reshape(len(kept), -1, tokens.shape[3]), weights.reshape(len(kept), -1)
 
 
 def accuracy(models: Parameters, numbers: Numbers) -> NDArray[np.bool_]:

@@ -31,10 +31,12 @@ TEST_SEED = 1_000_003
 class Plan:
     """What every run has in common."""
 
+    seconds: float = float("inf")  # after which runs stop, all at the same step
     iterations: int = 3_000  # batches of GROUPS · SAMPLES samples
     per_length: int = 375  # prompts of each length
     evaluate_every: int = 25  # iterations
     rate: float = 3e-4
+    entropy: float = 0.0  # weight of the entropy of answers
     warm_up_steps: int = 300
     warm_up_rows: int = 64
     warm_up_rate: float = 1e-3
@@ -93,7 +95,7 @@ class Run:
 
 
 def train(
-    methods: Sequence[str], seeds: Sequence[int], strategy: Any, plan: Plan, device: torch.device
+    methods: Sequence[str], seeds: Sequence[int], plan: Plan, device: torch.device
 ) -> list[Run]:
     """All runs, with their evaluations. The runs of a seed start from the same model."""
     models = make_models(list(seeds), device)
@@ -107,7 +109,7 @@ def train(
     )
     models = repeat_models(models, len(methods))
     optimizer = Adam(models, plan.rate)
-    runs = [_make_run(method, seed, strategy, plan) for seed in seeds for method in methods]
+    runs = [_make_run(method, seed, plan) for seed in seeds for method in methods]
     test = distinct_numbers(np.random.default_rng(TEST_SEED), 100)
     lengths, began = lengths_of(test), time.perf_counter()
     for iteration in range(plan.iterations + 1):
@@ -116,15 +118,30 @@ def train(
             correct = accuracy(models, test)
             for run, row in zip(runs, correct, strict=True):
                 run.evaluated(row, lengths, samples, time.perf_counter() - began)
+            _tell(runs, len(methods), samples)
+        if time.perf_counter() - began > plan.seconds:
+            break
         if iteration < plan.iterations:
             _sample(models, runs, iteration / plan.iterations)
-            _update(models, optimizer, runs)
+            _update(models, optimizer, runs, plan.entropy)
     return runs
 
 
-def _make_run(method: str, seed: int, strategy: Any, plan: Plan) -> Run:
+def _tell(runs: list[Run], methods: int, samples: int) -> None:
+    """Print the mean accuracy and share of groups without a signal of each method."""
+    parts = [
+        f"{own[0].method} {np.mean([run.points[-1].accuracy for run in own]):.3f} "
+        f"({np.mean([run.points[-1].no_signal for run in own]):.0%})"
+        for own in (runs[i::methods] for i in range(methods))
+    ]
+    print(
+        f"{samples:,} samples, {runs[0].points[-1].seconds:.0f} s: {', '.join(parts)}", flush=True
+    )
+
+
+def _make_run(method: str, seed: int, plan: Plan) -> Run:
     numbers = distinct_numbers(np.random.default_rng([seed, 1]), plan.per_length)
-    choice = make_choice(method, numbers, strategy, seed)
+    choice = make_choice(method, numbers, seed)
     return Run(method, seed, numbers, choice, np.random.default_rng([seed, 2]))
 
 
@@ -150,7 +167,7 @@ def _sample(models: Any, runs: list[Run], progress: float) -> None:
         run.collect(*parts)
 
 
-def _update(models: Any, optimizer: Adam, runs: list[Run]) -> None:
+def _update(models: Any, optimizer: Adam, runs: list[Run], entropy: float) -> None:
     """One update of every run that has enough groups."""
     batches = [run.take() for run in runs]
     nothing = (np.zeros((SAMPLES, PROMPT + ANSWER), dtype=np.int64), np.zeros(SAMPLES))
@@ -161,4 +178,5 @@ def _update(models: Any, optimizer: Adam, runs: list[Run]) -> None:
         np.stack([[tokens for tokens, _ in batch] for batch in filled]),
         np.stack([[rewards for _, rewards in batch] for batch in filled]),
         np.asarray([batch is not None for batch in batches]),
+        entropy,
     )
