@@ -197,7 +197,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         require_extra("jax", "jax", "flax", "optax")
     with _log_to_stderr("procurl.experiments.comparison"):
         summary = compare(request)
-    print(f"{summary.table}\n")
+    print(f"{summary.table}\n\nMean return over the pool ± 95% interval, which needs 3 runs.")
     if summary.report is not None:
         print(f"report: {summary.report}")
     print(f"records: procurl export {out}")

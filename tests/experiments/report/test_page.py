@@ -149,6 +149,21 @@ def test_the_summary_names_no_winner_unless_one_is_ahead(finals, said):
     assert text.count("have the highest") + text.count("has the highest") == ("highest" in said)
 
 
+def test_the_summary_says_if_the_runs_leave_it_open():
+    results = with_finals({"a": 0.3, "iid": 0.3}, seeds=4)
+    returns = {"a": (0.1, 0.3, 0.5, 0.7), "iid": (0.0, 0.2, 0.4, 0.6)}  # a wins 10 of 16 pairs
+    evaluations = {
+        run: [at._replace(performance=returns[run.strategy][run.seed]) for at in evaluations]
+        for run, evaluations in results.evaluations.items()
+    }
+    text = words(report_html(replace(results, evaluations=evaluations)))
+    assert "Its runs beat those of iid with probability 0.62 (95% interval" in text
+    assert ": more seeds are needed to tell them apart." in text
+    clear = words(report_html(with_finals({"a": 0.4, "iid": 0.3}, seeds=4)))
+    assert "with probability 1.00 (95% interval 1.00 to 1.00). " in clear
+    assert "more seeds" not in clear
+
+
 def test_no_steps_to_a_threshold_where_nobody_improved():
     text = words(report_html(with_finals({"a": 0.0, "b": 0.0})))
     assert "steps to threshold" in text

@@ -50,7 +50,7 @@ def heading(results: Results) -> str:
 
 
 def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
-    """The result in at most two sentences."""
+    """The result in at most two sentences, which say if the runs leave it open."""
     if not rows:
         return "No run has been evaluated yet."
     best = max(rows, key=lambda row: _rank_key(row.performance[-1].mean))
@@ -75,10 +75,13 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
     chance = probability_of_improvement(curve[best.label].at(step), curve[other.label].at(step))
     if math.isnan(chance.low):
         return text
-    return (
-        f"{text} Its runs beat those of {_strong(other.label)} "
-        f"with probability {chance.value:.2f} (95% interval {chance.low:.2f} to {chance.high:.2f})."
+    interval = f"(95% interval {chance.low:.2f} to {chance.high:.2f})"
+    text += (
+        f" Its runs beat those of {_strong(other.label)} "
+        f"with probability {chance.value:.2f} {interval}"
     )
+    unclear = chance.low <= 0.5 <= chance.high
+    return f"{text}: more seeds are needed to tell them apart." if unclear else f"{text}."
 
 
 def facts(results: Results) -> str:
