@@ -74,7 +74,7 @@ PENDULUM = Sb3Learner(
         "gamma": 0.95,
         "policy_kwargs": {"net_arch": [32, 32]},
     },
-    steps=12_000,
+    steps=16_000,
     n_envs=4,
     returns=(-900.0, 0.0),  # hanging down is the worst
     episodes=8,
@@ -157,16 +157,16 @@ PROBLEMS = (
         role="confirm",
         strategies=OFF_POLICY,
         others=WITH_CONTEXTS,
-        calibrated=("procurl-out",),  # the critic of SAC holds an entropy bonus
+        calibrated=("procurl", "procurl-out"),  # the critic of SAC holds an entropy bonus
         train=PENDULUM.train,
     ),
     Problem(
         name="prompts",
         text="prompts, 5,000 opaque tasks, 8 samples of 0 or 1 per draw, no critic, GRPO in NumPy",
         role="confirm",
-        strategies=("iid", "procurl-out", "plr"),
+        strategies=("iid", "procurl", "procurl-out", "plr"),
         others=("learning-progress",),
-        calibrated=("procurl-out",),
+        calibrated=("procurl", "procurl-out"),
         train=bandits.train_prompts,
     ),
     Problem(
