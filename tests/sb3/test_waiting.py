@@ -1,0 +1,99 @@
+"""Models that wait for a reward, if the strategy asks for it and the algorithm can."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+from procurl import AutoProCuRL, TaskEnv
+from procurl.sb3 import CurriculumCallback
+from tests.sb3.walk import LENGTHS, Walk
+
+WAITING, EAGER = AutoProCuRL(), AutoProCuRL(wait=False)
+N_STEPS = 16
+
+
+class LateWalk(Walk):
+    """Without a reward in the first `silent` steps of the environment."""
+
+    def __init__(self, silent):
+        super().__init__()
+        self.left = silent
+
+    def step(self, action):
+        self.left -= 1
+        seen, reward, *others = super().step(action)
+        return seen, reward if self.left < 0 else 0.0, *others
+
+
+class Watch(BaseCallback):
+    """The weights before each rollout, and whether the rollout had a reward."""
+
+    def __init__(self):
+        super().__init__()
+        self.weights, self.rewarded = [], []
+
+    def _on_rollout_start(self):
+        self.weights.append(state_of(self.model))
+        self.rewarded.append(False)
+
+    def _on_step(self):
+        self.rewarded[-1] |= bool(np.any(self.locals["rewards"] != 0.0))
+        return True
+
+
+def state_of(model):
+    """The weights and the optimizer's state, as bytes."""
+    optimizer = model.policy.optimizer.state_dict()["state"]
+    parts = [part for each in optimizer.values() for part in each.values()]
+    return [part.detach().numpy().tobytes() for part in (*model.policy.parameters(), *parts)]
+
+
+def watched(algorithm, strategy, silent, updates=6, wrap=lambda env: env, **settings):
+    """(whether each update left the model as it was, whether its rollout had a reward)."""
+    env = wrap(DummyVecEnv([lambda: TaskEnv(LateWalk(silent), LENGTHS)] * 2))
+    sizes = {"n_steps": N_STEPS} | ({"batch_size": 32} if algorithm is PPO else {})
+    model = algorithm("MlpPolicy", env, device="cpu", seed=0, **sizes, **settings)
+    watch = Watch()
+    model.learn(2 * N_STEPS * updates, callback=[CurriculumCallback(strategy), watch])
+    states = [*watch.weights, state_of(model)]
+    return [a == b for a, b in zip(states, states[1:], strict=False)], watch.rewarded
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_model_stays_as_it_is_until_there_is_a_reward(algorithm, normalized):
+    wrap = VecNormalize if normalized else lambda env: env
+    unchanged, rewarded = watched(algorithm, WAITING, silent=3 * N_STEPS, wrap=wrap)
+    assert rewarded[:3] == [False] * 3
+    assert any(rewarded)
+    assert unchanged == [not each for each in rewarded]
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C])
+def test_without_waiting_a_model_learns_at_once(algorithm):
+    unchanged, rewarded = watched(algorithm, EAGER, silent=10 * N_STEPS, updates=2)
+    assert not any(rewarded)
+    assert unchanged == [False, False]
+
+
+def test_the_last_update_is_undone_as_well():
+    unchanged, _ = watched(PPO, WAITING, silent=10 * N_STEPS, updates=2)
+    assert unchanged == [True, True]
+
+
+def test_off_policy_algorithms_learn_as_always():
+    def trained(strategy):
+        env = TaskEnv(LateWalk(10**6), LENGTHS)
+        model = DQN("MlpPolicy", env, device="cpu", seed=0, learning_starts=8, buffer_size=64)
+        before = state_of(model)
+        model.learn(48, callback=CurriculumCallback(strategy))
+        return before, state_of(model)
+
+    before, after = trained(WAITING)
+    assert after != before
+    assert (before, after) == trained(EAGER)
