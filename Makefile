@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: run test soak format clean
 
 run: .venv/run.stamp
-	$(BIN)/procurl compare pointmass-s --strategies procurl-val iid --seeds 8 --out results/pointmass-s
+	$(BIN)/procurl compare pointmass-s --strategies procurl iid --seeds 8 --out results/pointmass-s
 
 test: .venv/test.stamp
 	$(BIN)/ruff check .

@@ -66,7 +66,7 @@ def poles(count: int = 60, seed: int = 1) -> TaskPool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=50_000)
-    parser.add_argument("--strategy", default="procurl-val")
+    parser.add_argument("--strategy", default="procurl")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 

@@ -75,5 +75,5 @@ def main(steps, strategy):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=204_800)
-    parser.add_argument("--strategy", default="procurl-val")
+    parser.add_argument("--strategy", default="procurl")
     main(**vars(parser.parse_args()))

@@ -104,7 +104,7 @@ def test_a_curriculum_without_effect_says_so_once(values, said, caplog):
     assert message.startswith(f"procurl-val, {REFRESHES} refreshes up to step 2,000: ")
     assert said in message
     assert "If this is true: " in message
-    assert message.endswith("if few of them end: train longer, or compare with procurl-out.")
+    assert message.endswith("if few of them end: train longer, or compare with procurl.")
 
 
 def test_the_warning_says_what_was_achieved(caplog):
@@ -121,7 +121,7 @@ def test_the_warning_says_what_was_achieved(caplog):
     assert false.endswith(
         "success was estimated at 0.00 and 1.00 was achieved (calibration error 1.00). To do: "
         "leave out v_min and v_max if you passed them. An estimate that follows the training "
-        "episodes lags if few of them end: train longer, or compare with procurl-out."
+        "episodes lags if few of them end: train longer, or compare with procurl."
     )
 
 
@@ -205,7 +205,7 @@ def test_an_estimate_that_stays_wrong_says_so_once(caplog):
     assert messages(caplog) == [
         "procurl-val, 20 refreshes up to step 2,200: the estimate of success is off by 0.45 on "
         "average (in recent training episodes 0.50 was estimated and 0.50 achieved), so tasks that "
-        "are too easy or too hard are preferred. To do: use procurl-out, which estimates success "
+        "are too easy or too hard are preferred. To do: use procurl, which estimates success "
         "from the training episodes."
     ]
 
@@ -229,5 +229,5 @@ def test_procurl_out_is_not_recommended_to_itself(caplog):
             monitor.add_episodes(success, 20 * (1.0 - success), 20 * success)
             monitor.add_refresh(p, success, step)
     [message] = messages(caplog)
-    assert "use procurl-out" not in message
+    assert "use procurl" not in message
     assert message.endswith("if few of them end: train longer.")

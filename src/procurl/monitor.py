@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from procurl.internals.arrays import Floats
-from procurl.strategies.registry import strategy_name
+from procurl.strategies.registry import DEFAULT_STRATEGY, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 
@@ -36,6 +36,7 @@ IF_TRUE = {
     "success": "add harder tasks, or stop training",
     "alike": "nothing, unless you know that tasks differ; then show the task in the observation",
 }
+BY_EPISODES = (DEFAULT_STRATEGY, "procurl-out")  # estimate success from the training episodes
 log = logging.getLogger(__name__)
 # What warnings were about, by pool: many runs of one process may share it.
 _logged: WeakKeyDictionary[TaskPool, set[str]] = WeakKeyDictionary()
@@ -157,7 +158,7 @@ class CurriculumMonitor:
             yield "tasks are drawn almost evenly, so the curriculum has no more effect than iid."
             return
         span = f"(success {success.min():.2f} to {success.max():.2f})"
-        yield f"{ESTIMATES[kind]} {span}, so tasks are drawn almost evenly."
+        yield f"{ESTIMATES[kind]} {span}, so the curriculum has little to choose by."
         found = self.calibration
         if found is None:
             yield f"If this is true: {IF_TRUE[kind]}. If not: {_better_estimate(self._strategy)}."
@@ -193,13 +194,13 @@ def _is_new(pool: TaskPool, about: str) -> bool:
 
 
 def _other_estimate(strategy: str) -> str:
-    if strategy == "procurl-out":
+    if strategy in BY_EPISODES:
         return _better_estimate(strategy)
-    return "use procurl-out, which estimates success from the training episodes"
+    return f"use {DEFAULT_STRATEGY}, which estimates success from the training episodes"
 
 
 def _better_estimate(strategy: str) -> str:
-    other = "" if strategy == "procurl-out" else ", or compare with procurl-out"
+    other = "" if strategy in BY_EPISODES else f", or compare with {DEFAULT_STRATEGY}"
     return (
         "leave out v_min and v_max if you passed them. An estimate that follows the training "
         f"episodes lags if few of them end: train longer{other}"

@@ -274,7 +274,7 @@ def test_the_prior_counts_as_an_episode():
             r"one number for each of the 3 tasks of the pool, got shape \(2,\)",
         ),
         ("procurl-out", [0.1, 1.5, 0.2], "success rates from 0 to 1, got 1.5 for task 1"),
-        ("iid", [0.1, 0.5, 0.2], "such as procurl-out, not for iid"),
+        ("iid", [0.1, 0.5, 0.2], "such as procurl, not for iid"),
     ],
 )
 def test_a_wrong_prior_is_named(name, prior, message):

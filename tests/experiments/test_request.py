@@ -251,12 +251,12 @@ def labels(what):
     return [contender.label for contender in what.contenders]
 
 
-def test_the_default_strategy_suits_the_algorithm_and_the_tasks(monkeypatch):
-    assert labels(request(strategies=())) == ["procurl-val", "iid"]
-    assert labels(own()) == ["procurl-val", "iid"]
-    assert labels(own(algo="DQN")) == ["procurl-out", "iid"]
+def test_the_default_suits_every_algorithm_and_all_tasks(monkeypatch):
+    assert labels(request(strategies=())) == ["procurl", "iid"]
+    assert labels(own()) == ["procurl", "iid"]
+    assert labels(own(algo="DQN")) == ["procurl", "iid"]
     monkeypatch.setattr(Corridor, "seen", lambda self: np.zeros(2, dtype=np.float32))
-    assert labels(own()) == ["procurl-out", "iid"]
+    assert labels(own()) == ["procurl", "iid"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Models that wait for a reward, if the strategy asks for it and the algorithm can."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -61,7 +63,7 @@ def watched(algorithm, strategy, silent, updates=6, wrap=lambda env: env, **sett
     watch = Watch()
     model.learn(2 * N_STEPS * updates, callback=[CurriculumCallback(strategy), watch])
     states = [*watch.weights, state_of(model)]
-    return [a == b for a, b in zip(states, states[1:], strict=False)], watch.rewarded
+    return [a == b for a, b in pairwise(states)], watch.rewarded
 
 
 @pytest.mark.parametrize("algorithm", [PPO, A2C])

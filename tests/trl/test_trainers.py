@@ -41,7 +41,7 @@ def test_batches_hold_whole_groups_of_different_prompts(tmp_path, trainer):
 def test_rewards_reach_the_curriculum_under_their_prompts(tmp_path, trainer):
     reward = Reward()
     made = make_trainer(tmp_path, reward=reward, trainer=trainer)
-    twin = Curriculum("procurl-out", made.prompts.pool, seed=3)
+    twin = Curriculum("procurl", made.prompts.pool, seed=3)
     made.train()
     for step, (numbers, rewards) in enumerate(reward.calls):
         # The rows of the toy are all different, so that a task is the row of its number.

@@ -80,11 +80,12 @@ def _check(parsed: argparse.Namespace) -> int:
 
 
 def _advice(check: "EnvironmentCheck") -> str:
-    """The strategy that follows, and why."""
-    text = f"{check.strategy}, because {check.reason}."
-    if check.strategy != "procurl-out":
-        text += " With an off-policy algorithm, such as SAC or DQN: procurl-out."
-    return textwrap.fill(f"Strategy: {text}", 80)
+    """The strategy to use, and what to compare it with."""
+    text = (
+        f"Strategy: {check.strategy}, for any algorithm. Compare it with iid; also worth a "
+        f"comparison: {check.alternative}, because {check.reason}."
+    )
+    return textwrap.fill(text, 80)
 
 
 def _next_command(parsed: argparse.Namespace, check: "EnvironmentCheck") -> str:

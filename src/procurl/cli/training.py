@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from procurl.envs.registry import environment_names
+from procurl.strategies.registry import DEFAULT_STRATEGY
 
 ENV_HELP = (
     "a name that `procurl envs` lists, a Gymnasium id such as CartPole-v1, or FILE.py:function or "
@@ -28,7 +29,7 @@ def add_training_commands(commands: Any) -> None:
         "a report with learning curves and curricula, figures, and records for `procurl export`. "
         "An existing --out directory is resumed: finished runs are kept, unfinished ones continue "
         "from their last checkpoint, and more seeds or strategies extend it.",
-        epilog="Examples: procurl compare pointmass-s --strategies procurl-val iid --seeds 8 "
+        epilog="Examples: procurl compare pointmass-s --strategies procurl iid --seeds 8 "
         "--steps 200000; procurl compare my_env.py:make_env --pool tasks.csv --seeds 4",
     )
     compare.add_argument("env", metavar="ENV", help=ENV_HELP)
@@ -38,8 +39,7 @@ def add_training_commands(commands: Any) -> None:
         default=[],
         metavar="S",
         help="strategy names, see `procurl strategies`, optionally with settings: "
-        "procurl-val:beta=10,floor=0.1 (default: iid and procurl-val, or procurl-out for "
-        "off-policy algorithms and tasks that look alike at first)",
+        "procurl-val:beta=10,floor=0.1 (default: procurl and iid)",
     )
     _add_options(compare)
     compare.set_defaults(run=_compare)
@@ -49,12 +49,14 @@ def add_training_commands(commands: Any) -> None:
         help="train one strategy and keep its models",
         description="Train one strategy, with one or more seeds, and keep the last and the best "
         "model of every run. Otherwise the same as `procurl compare`.",
-        epilog="Example: procurl train pointmass-s --strategy procurl-val --seeds 1 --render "
-        "agent.gif",
+        epilog="Example: procurl train pointmass-s --seeds 1 --render agent.gif",
     )
     train.add_argument("env", metavar="ENV", help=ENV_HELP)
     train.add_argument(
-        "--strategy", required=True, metavar="S", help="strategy, as for `procurl compare`"
+        "--strategy",
+        default=DEFAULT_STRATEGY,
+        metavar="S",
+        help="strategy, as for `procurl compare` (default: procurl)",
     )
     _add_options(train)
     train.add_argument(

@@ -25,7 +25,7 @@ def require_outcome_strategy(strategy: Strategy) -> None:
         raise ValueError(
             f"record gives wins and losses, but {strategy_name(strategy)} requires "
             f"{', '.join(missing)}: use observe, or a strategy that learns from outcomes, such as "
-            "procurl-out"
+            "procurl"
         )
 
 
@@ -133,7 +133,7 @@ def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
     missing = [name for name in strategy.needs if name not in {*PROVIDED, "values"}]
     if "values" not in strategy.uses or missing:
         raise ValueError(
-            f"prior is for strategies that start from a success estimate, such as procurl-out, "
+            f"prior is for strategies that start from a success estimate, such as procurl, "
             f"not for {strategy_name(strategy)}"
         )
     unit = Scale(np.zeros(()), np.ones(()), np.asarray(True))

@@ -19,7 +19,6 @@ from procurl.envs.mujoco.threads import thread_count
 from procurl.experiments.algorithms import (
     AlgorithmSettings,
     algorithm_settings,
-    is_on_policy,
     make_model,
 )
 from procurl.experiments.engines.registry import (
@@ -41,6 +40,7 @@ from procurl.internals.checks import require_choice, require_integer
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.experiment import Contender
 from procurl.strategies import strategy_names
+from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.tasks.pool import TaskPool
 
 BACKENDS = ("local", "ray")
@@ -169,9 +169,8 @@ class ComparisonRequest:
 
     Args:
         env: the environment: a name, a Gymnasium id, or a function that makes it.
-        strategies: names, each with settings if given: `procurl-val:beta=10`. If empty,
-            `iid` and `procurl-val`, or `procurl-out` for off-policy algorithms and tasks that do
-            not differ in their first observation.
+        strategies: names, each with settings if given: `procurl-val:beta=10`. If empty, `procurl`
+            and `iid`.
         seeds: runs per strategy, with seeds 0 to n − 1.
         out: directory of the results; an existing one is continued.
         training: how runs are trained.
@@ -257,7 +256,7 @@ class ComparisonRequest:
     @property
     def contenders(self) -> list[Contender]:
         """The strategies with their settings."""
-        return [Contender.parse(text) for text in self.strategies or (self._suggestion, "iid")]
+        return [Contender.parse(text) for text in self.strategies or (DEFAULT_STRATEGY, "iid")]
 
     @property
     def preset(self) -> Preset:
@@ -290,7 +289,11 @@ class ComparisonRequest:
         self._check_student()
 
     def check_pool(self) -> None:
-        """Raise if a strategy cannot use the training pool, before any strategy is trained."""
+        """Raise if the pool cannot be used, before any strategy is trained."""
+        if self.source is not None:
+            from procurl.experiments.engines.task_envs import require_reset  # needs Gymnasium
+
+            require_reset(self.source, self.pools[0])
         for contender in self.contenders:
             contender_strategy(self.name, contender).bind(self.pools[0])
 
@@ -352,18 +355,6 @@ class ComparisonRequest:
 
     def _make_env(self) -> Any:
         return (self.source or resolve_environment(self.env)).make()
-
-    @cached_property
-    def _suggestion(self) -> str:
-        """The strategy to compare with `iid` by default."""
-        student = self.student
-        if isinstance(student, AlgorithmSettings) and not is_on_policy(student.algo):
-            return "procurl-out"
-        if self.source is None:
-            return "procurl-val"
-        from procurl.experiments.engines.task_envs import tasks_look_alike  # needs Gymnasium
-
-        return "procurl-out" if tasks_look_alike(self.source, self.pools[0]) else "procurl-val"
 
 
 def _require_positive(name: str, value: int | None) -> None:

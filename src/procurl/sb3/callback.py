@@ -36,7 +36,7 @@ from procurl.sb3.saving.runs import (
 from procurl.sb3.seeds import episode_seed
 from procurl.sb3.start_check import warn_at_start
 from procurl.sb3.teacher import ModelTeacher, TeacherSettings
-from procurl.strategies.registry import as_strategy, strategy_name
+from procurl.strategies.registry import DEFAULT_STRATEGY, as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 
 SAVES = (
@@ -51,7 +51,7 @@ class CurriculumCallback(BaseCallback):
 
     >>> from procurl import TaskEnv, TaskPool
     >>> env = TaskEnv(MyEnv(), TaskPool(contexts))  # doctest: +SKIP
-    >>> callback = CurriculumCallback("procurl-val")
+    >>> callback = CurriculumCallback()
     >>> PPO("MlpPolicy", env).learn(1_000_000, callback=callback)  # doctest: +SKIP
 
     After each policy update the strategy receives its evidence, and each environment receives the
@@ -84,7 +84,7 @@ class CurriculumCallback(BaseCallback):
 
     def __init__(
         self,
-        strategy: Strategy | str,
+        strategy: Strategy | str = DEFAULT_STRATEGY,
         *,
         seed: int | None = None,
         value_fn: ValueFunction | None = None,

@@ -27,8 +27,8 @@ def warn_at_start(teacher: ModelTeacher) -> None:
     if 2 * distinct <= n:
         log.warning(
             "only %d of %d tasks differ in their first observation, and the critic gives equal "
-            "values to the others. Add the task to the observation, or use a strategy without a "
-            "critic, such as procurl-out.",
+            "values to the others. Add the task to the observation, or use a strategy that needs "
+            "no critic, such as procurl.",
             distinct,
             n,
         )

@@ -244,7 +244,7 @@ class ModelTeacher:
             raise ValueError(
                 f"the strategy needs a critic, and {type(self.model).__name__} is not an algorithm "
                 "whose critic procurl can read: pass value_fn (observations in, values out), or "
-                "use a strategy without a critic, such as procurl-env or procurl-out"
+                "use a strategy that needs no critic, such as procurl"
             )
         view_of(self.workers.env)  # raises on an unknown wrapper
         settings = self.settings

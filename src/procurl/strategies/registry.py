@@ -22,6 +22,8 @@ from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.strategy import Strategy
 from procurl.success import CriticSuccess, OutcomeSuccess, RolloutSuccess
 
+DEFAULT_STRATEGY = "procurl"
+
 
 class Entry(NamedTuple):
     """What the registry holds of a name."""

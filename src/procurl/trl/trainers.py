@@ -13,7 +13,7 @@ from trl import GRPOTrainer, RLOOTrainer
 from procurl.curriculum import Curriculum
 from procurl.curriculum.records import require_outcome_strategy
 from procurl.internals.arrays import Floats, Ids
-from procurl.strategies.registry import as_strategy
+from procurl.strategies.registry import DEFAULT_STRATEGY, as_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.trl.checkpoints import (
     load_curriculum,
@@ -22,8 +22,6 @@ from procurl.trl.checkpoints import (
     save_generations,
 )
 from procurl.trl.prompts import read_prompts
-
-DEFAULT_STRATEGY = "procurl-out"
 
 
 class Batch(NamedTuple):

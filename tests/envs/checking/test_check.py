@@ -21,7 +21,8 @@ def test_a_sound_environment_has_no_notes():
         ("ok", "all 8 first observations differ: the critic can tell tasks apart")
     ]
     assert found(result, "resets") == [("ok", "a task always starts in the same way")]
-    assert result.strategy == "procurl-val"
+    assert result.strategy == "procurl"
+    assert result.alternative == "procurl-val"
     assert "first observations" in result.reason
     assert result.reset_samples == 1
     assert result.policy == "MlpPolicy"
@@ -67,7 +68,7 @@ def test_a_task_that_only_matters_far_away_is_a_note():
     assert level == "note"
     assert text.startswith("the task changes the attribute 'length' of the environment, but in ")
     assert result.usable
-    assert result.strategy == "procurl-out"
+    assert result.alternative == "procurl-out"
 
 
 def test_a_set_task_that_works_is_no_problem():
@@ -76,7 +77,7 @@ def test_a_set_task_that_works_is_no_problem():
 
     result = check(set_task=set_length, uses=False)
     assert result.usable
-    assert result.strategy == "procurl-val"
+    assert result.alternative == "procurl-val"
 
 
 def test_tasks_that_look_alike_but_differ_want_a_strategy_without_a_critic():
@@ -86,7 +87,7 @@ def test_tasks_that_look_alike_but_differ_want_a_strategy_without_a_critic():
     assert note[1].startswith("all 8 first observations are the same The critic cannot")
     assert later == ("ok", "those that look alike at first differ later")
     assert result.usable
-    assert result.strategy == "procurl-out"
+    assert result.alternative == "procurl-out"
 
 
 def test_some_tasks_that_look_alike_are_named():
@@ -100,7 +101,7 @@ def test_some_tasks_that_look_alike_are_named():
         found(result, "pool")[0][0],
         found(result, "pool")[0][1].partition(" Repeated")[0],
     ) == ("note", "1 of 4 tasks repeat an earlier row (task 2)")
-    assert result.strategy == "procurl-val"
+    assert result.alternative == "procurl-val"
 
 
 def test_a_constant_column_and_a_single_task_are_found():
@@ -130,7 +131,7 @@ def test_random_numbers_without_the_seed_hide_whether_tasks_differ():
     assert "two resets to one task with one seed differ" in text
     assert "self.np_random" in text
     assert result.usable
-    assert result.strategy == "procurl-out"
+    assert result.alternative == "procurl-out"
     assert found(result, "tasks") == []
 
 

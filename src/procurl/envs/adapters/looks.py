@@ -24,7 +24,7 @@ def require_different_looks(n: int, look: Callable[[int], Any]) -> None:
         raise ValueError(
             f"all {n} tasks look alike to the critic: their initial observations are the same, so "
             "its values cannot distinguish them. Add the task to the observation, or use a "
-            "strategy without a critic, such as procurl-env or procurl-out"
+            "strategy that needs no critic, such as procurl"
         )
 
 

@@ -14,6 +14,7 @@ from procurl.envs.checking.measurements import Measurements
 from procurl.envs.checking.player import Player
 from procurl.envs.checking.spaces import judge_spaces
 from procurl.internals.checks import require_integer, require_number
+from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.tasks.pool import TaskPool
 
 WIDTH = 80  # columns of the table
@@ -38,8 +39,9 @@ class EnvironmentCheck:
     action_space: gymnasium.Space[Any]
     measurements: Measurements
     findings: tuple[Finding, ...]
-    strategy: str
-    reason: str
+    strategy: str  # to train with
+    alternative: str  # worth a comparison
+    reason: str  # for the alternative
 
     @property
     def usable(self) -> bool:
@@ -59,7 +61,7 @@ class EnvironmentCheck:
         """Starts per task over which the critic's value should be averaged."""
         starts = self.measurements.starts
         random = starts is not None and starts.repeats and starts.varies
-        return RESET_SAMPLES if random and self.strategy == "procurl-val" else 1
+        return RESET_SAMPLES if random and self.alternative == "procurl-val" else 1
 
     def __str__(self) -> str:
         """The table, at most 80 columns wide."""
@@ -105,7 +107,7 @@ def check_environment(
     require_integer("seed", seed, at_least=0)
     player = Player(env, pool, set_task)
     found = measure(player, steps=steps, seconds=seconds, seed=seed)
-    strategy, reason = _strategy(found)
+    alternative, reason = _alternative(found)
     return EnvironmentCheck(
         player.pool,
         player.observation_space,
@@ -115,13 +117,14 @@ def check_environment(
             *judge(found, player.pool, player.has_set_task),
             *judge_spaces(player.observation_space, player.action_space),
         ),
-        strategy,
+        DEFAULT_STRATEGY,
+        alternative,
         reason,
     )
 
 
-def _strategy(found: Measurements) -> tuple[str, str]:
-    """(the strategy that follows from the measurements, the reason)."""
+def _alternative(found: Measurements) -> tuple[str, str]:
+    """(the strategy besides the default that the measurements speak for, the reason)."""
     starts = found.starts
     if starts is None or not starts.repeats:
         return "procurl-out", "it is unknown whether a critic can tell tasks apart"

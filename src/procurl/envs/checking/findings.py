@@ -151,7 +151,7 @@ def _nothing_changes(responses: Responses, pool: TaskPool, has_set_task: bool) -
             f"{responses.steps:,} steps with one seed and the same actions no observation and no "
             "reward",
             "This is fine if tasks differ in rewards that random actions never reach. The critic "
-            "cannot tell such tasks apart: use procurl-out, which needs no critic.",
+            "cannot tell such tasks apart: use procurl, which needs no critic.",
         )
     if has_set_task:
         remedy = (
@@ -192,7 +192,7 @@ def _alike(starts: Starts, responses: Responses | None) -> Iterator[Finding]:
         "tasks",
         text,
         "The critic cannot tell such tasks apart: add the task to the observation, or use "
-        "procurl-out, which needs no critic.",
+        "procurl, which needs no critic.",
     )
     if responses is None or not responses.pairs:
         return
@@ -349,7 +349,7 @@ def _success(play: RandomPlay) -> Finding:
         "not reported: judged by the return, on the range of returns seen so far",
         "Set info['is_success'] at the end of an episode if a task can be solved. Or, if you know "
         "the returns of a failure and a success, pass them with the strategy: --strategies "
-        "procurl-out:v_min=…,v_max=… or procurl-val:v_min=…,v_max=… (there discounted).",
+        "procurl:v_min=…,v_max=… or procurl-val:v_min=…,v_max=… (there discounted).",
     )
 
 

@@ -28,6 +28,7 @@ from procurl.internals.files import write_bytes
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, OLIVE = "#E69F00", "#56B4E9", "#000000", "#8C8C36"
+INDIGO = "#332288"
 COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, OLIVE)
 SOLID, DASHED, DOTTED = "-", (0, (5, 1.5)), (0, (1, 1.2))
 DPI = 160
@@ -49,6 +50,7 @@ class LineStyle(NamedTuple):
 
 
 STRATEGY_LINES: Mapping[str, LineStyle] = {
+    "procurl": LineStyle(INDIGO, SOLID),
     "procurl-env": LineStyle(BLUE, SOLID),
     "procurl-env-4": LineStyle(BLUE, DASHED),
     "procurl-env-2": LineStyle(BLUE, DOTTED),
