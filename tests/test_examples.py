@@ -36,7 +36,7 @@ def test_cartpole_with_poles_as_contexts(monkeypatch, capsys):
     assert printed.count("most likely next: length") == 3
 
 
-@pytest.mark.parametrize("strategy", ["procurl-val", "plr"])
+@pytest.mark.parametrize("strategy", ["procurl", "plr"])
 def test_cartpole_in_a_vector_environment(monkeypatch, capsys, strategy):
     arguments = ("--steps", "2560", "--strategy", strategy)
     printed = run(monkeypatch, capsys, "cartpole_torch.py", *arguments)

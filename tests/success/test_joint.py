@@ -19,7 +19,8 @@ def evidence(step=1.0, **fields) -> Evidence:
 
 
 def after(success, *every: Evidence):
-    state = success.init(len(every[0].wins))
+    wins: Any = every[0].wins
+    state = success.init(len(wins))
     for each in every:
         state = success.update(state, each)
     return state
