@@ -40,6 +40,15 @@ def test_standing_by_hand():
     assert sweep.seconds_left() == pytest.approx(5.0)
 
 
+def test_the_performance_of_a_resumed_sweep_is_that_of_its_new_runs():
+    sweep = SweepProgress(1000, VAL, [VAL[0]])
+    sweep.update(said(VAL[1], 1000, performance=0.25, finished=(None,) * 4))
+    assert sweep.contender("procurl-val").summary.endswith("performance 0.250 (newly finished)")
+    sweep = SweepProgress(1000, VAL, [])
+    sweep.update(said(VAL[1], 1000, performance=0.25, finished=(None,) * 4))
+    assert sweep.contender("procurl-val").summary.endswith("performance 0.250 (finished)")
+
+
 def test_runs_that_only_fill_up_a_batch_are_not_counted():
     sweep = SweepProgress(1000, VAL, [VAL[0]], planned={"procurl-val": 5})
     assert sweep.contender("procurl-val").summary.startswith("4/5 runs")

@@ -23,8 +23,8 @@ class ContenderProgress(NamedTuple):
     finished: int  # runs
     runs: int
     speed: float | None  # steps per second of all its runs that are training now
-    performance: float | None  # mean over the runs that `final` names
-    final: bool  # whether it is of the finished runs; otherwise of those in training
+    performance: float | None  # mean over `scored`
+    scored: str  # the runs with a performance: in training, finished, or new if some are older
 
     @property
     def summary(self) -> str:
@@ -32,7 +32,7 @@ class ContenderProgress(NamedTuple):
         speed = "–" if self.speed is None else f"{self.speed:,.0f}"
         score = "–"
         if self.performance is not None:
-            score = f"{self.performance:.3f} ({'finished' if self.final else 'in training'})"
+            score = f"{self.performance:.3f} ({self.scored})"
         return f"{self.finished}/{self.runs} runs  {speed} steps/s  performance {score}"
 
 
@@ -99,7 +99,7 @@ class SweepProgress:
             runs=sum(map(self._requested, mine)),
             speed=sum(self._speeds[b] * b.width for b in training) if training else None,
             performance=sum(scores) / len(scores) if scores else None,
-            final=bool(final),
+            scored=_scored(final, [batch for batch in mine if batch in self._finished]),
         )
 
     def _requested(self, batch: RunBatch) -> int:
@@ -128,6 +128,13 @@ class SweepProgress:
             if batch not in self._finished
         ]
         return max(max(left, default=0.0), sum(left) / self._side_by_side)
+
+
+def _scored(final: Sequence[RunBatch], finished: Sequence[RunBatch]) -> str:
+    """Which runs the performance is of; those of an earlier call are not read again."""
+    if not final:
+        return "in training"
+    return "finished" if len(final) == len(finished) else "newly finished"
 
 
 @contextmanager
