@@ -4,14 +4,14 @@
     python benchmarks/language_models.py --out build/language_models --table
 
 Every run starts from a transformer that was warmed up on short additions, and trains it by GRPO on
-additions of 1 to 5 digits: 8 prompts per step, 8 samples each, a reward of 1 for the right answer.
+additions of 1 to 5 digits: 64 prompts per step, 8 samples each, a reward of 1 for the right answer.
 The methods differ in the prompts:
 
-- the name of a strategy, with settings if need be (`procurl-out:beta=10`): chosen by a curriculum
+- the name of a strategy, with settings if need be (`procurl:floor=0.05`): chosen by a curriculum
   with the numbers of digits and carries as contexts;
 - `uniform`: all in random order, as TRL does;
 - `dynamic`: as uniform, but groups of equal rewards are dropped and others sampled in their place,
-  until there are 8 (DAPO's dynamic sampling; all samples drawn count);
+  until there are 64 (DAPO's dynamic sampling; all samples drawn count);
 - `easy-to-hard`: uniform up to a number of digits that grows from 1 to 5 in equal parts of the run.
 
 All runs train side by side in one process. The script needs PyTorch and procurl, not TRL. It
@@ -26,8 +26,7 @@ import torch
 from additions.choices import BASELINES
 from additions.runs import Plan, train
 from additions.table import read_curves, table_of, write_runs
-
-STRATEGY = "procurl-out"
+from procurl.strategies.registry import DEFAULT_STRATEGY
 
 
 def main() -> None:
@@ -35,7 +34,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--methods", nargs="+", default=[STRATEGY, *BASELINES])
+    parser.add_argument("--methods", nargs="+", default=[DEFAULT_STRATEGY, *BASELINES])
+    parser.add_argument("--groups", type=int, default=Plan.groups, help="prompts per step")
     parser.add_argument("--rate", type=float, default=Plan.rate, help="learning rate of GRPO")
     parser.add_argument("--iterations", type=int, default=Plan.iterations)
     parser.add_argument("--seconds", type=float, default=Plan.seconds, help="stop after so many")
@@ -44,7 +44,9 @@ def main() -> None:
     args = parser.parse_args()
     if not args.table:
         seeds = range(args.first_seed, args.first_seed + args.seeds)
-        plan = Plan(iterations=args.iterations, rate=args.rate, seconds=args.seconds)
+        plan = Plan(
+            iterations=args.iterations, groups=args.groups, rate=args.rate, seconds=args.seconds
+        )
         runs = train(args.methods, seeds, plan, torch.device(args.device))
         write_runs(args.out, runs)
     print(table_of(read_curves(args.out)))

@@ -188,7 +188,7 @@ def run(strategy, seed, args):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/additions"))
-    parser.add_argument("--strategies", nargs="+", default=["procurl-out", "iid"])
+    parser.add_argument("--strategies", nargs="+", default=["procurl", "iid"])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--every", type=int, default=50, help="steps between evaluations")

@@ -91,7 +91,7 @@ def test_the_table_compares_samples_and_wasted_groups():
 
 @pytest.mark.soak
 def test_every_method_trains():
-    plan = Plan(iterations=4, per_length=20, evaluate_every=2, warm_up_steps=2)
+    plan = Plan(iterations=4, groups=8, per_length=20, evaluate_every=2, warm_up_steps=2)
     methods = ["procurl-out", *BASELINES]
     runs = train(methods, [0, 1], plan, CPU)
     assert [run.method for run in runs] == [*methods, *methods]

@@ -23,7 +23,7 @@ from additions.sums import (
     prompts_of,
 )
 
-GROUPS, SAMPLES = 8, 8  # prompts of a batch, samples of each
+SAMPLES = 8  # of each prompt
 TEST_SEED = 1_000_003
 
 
@@ -32,11 +32,12 @@ class Plan:
     """What every run has in common."""
 
     seconds: float = float("inf")  # after which runs stop, all at the same step
-    iterations: int = 3_000  # batches of GROUPS · SAMPLES samples
+    iterations: int = 800  # each with one batch of samples and at most one update
+    groups: int = 64  # prompts of a batch
     per_length: int = 375  # prompts of each length
-    evaluate_every: int = 25  # iterations
-    rate: float = 3e-4
-    entropy: float = 0.0  # weight of the entropy of answers
+    evaluate_every: int = 10  # iterations
+    rate: float = 2e-4
+    entropy: float = 0.02  # weight of the entropy of answers
     warm_up_steps: int = 300
     warm_up_rows: int = 64
     warm_up_rate: float = 1e-3
@@ -61,6 +62,7 @@ class Run:
     method: str
     seed: int
     numbers: Numbers
+    batch: int  # groups of an update
     choice: Choice
     rng: np.random.Generator
     points: list[Point] = field(default_factory=list)
@@ -79,9 +81,9 @@ class Run:
 
     def take(self) -> list[tuple[Tokens, NDArray]] | None:
         """The groups of the next update, None if there are too few."""
-        if len(self.pending) < GROUPS:
+        if len(self.pending) < self.batch:
             return None
-        batch, self.pending = self.pending[:GROUPS], []
+        batch, self.pending = self.pending[: self.batch], []
         self.updates += 1
         return batch
 
@@ -113,7 +115,7 @@ def train(
     test = distinct_numbers(np.random.default_rng(TEST_SEED), 100)
     lengths, began = lengths_of(test), time.perf_counter()
     for iteration in range(plan.iterations + 1):
-        samples = iteration * GROUPS * SAMPLES
+        samples = iteration * plan.groups * SAMPLES
         if iteration % plan.evaluate_every == 0:
             correct = accuracy(models, test)
             for run, row in zip(runs, correct, strict=True):
@@ -142,23 +144,24 @@ def _tell(runs: list[Run], methods: int, samples: int) -> None:
 def _make_run(method: str, seed: int, plan: Plan) -> Run:
     numbers = distinct_numbers(np.random.default_rng([seed, 1]), plan.per_length)
     choice = make_choice(method, numbers, seed)
-    return Run(method, seed, numbers, choice, np.random.default_rng([seed, 2]))
+    return Run(method, seed, numbers, plan.groups, choice, np.random.default_rng([seed, 2]))
 
 
 def _sample(models: Any, runs: list[Run], progress: float) -> None:
     """Sample answers to the prompts that every run has chosen, and reward them."""
     device = models["tokens"].device
-    chosen = [run.choice.next(GROUPS, progress) for run in runs]
+    groups = runs[0].batch
+    chosen = [run.choice.next(groups, progress) for run in runs]
     picked = [run.numbers[prompts] for run, prompts in zip(runs, chosen, strict=True)]
     prompts = np.stack([prompts_of(numbers) for numbers in picked])
-    draws = np.stack([run.rng.random((GROUPS * SAMPLES, ANSWER), dtype=np.float32) for run in runs])
+    draws = np.stack([run.rng.random((groups * SAMPLES, ANSWER), dtype=np.float32) for run in runs])
     answers = generate(
         models,
         torch.as_tensor(prompts, device=device),
         SAMPLES,
         torch.as_tensor(draws, device=device),
     )
-    given = answers.cpu().numpy().reshape(len(runs), GROUPS, SAMPLES, ANSWER)
+    given = answers.cpu().numpy().reshape(len(runs), groups, SAMPLES, ANSWER)
     wanted = np.stack([answers_of(numbers) for numbers in picked])[:, :, None]
     rewards = np.all(given == wanted, axis=3).astype(np.float64)
     asked = np.repeat(prompts[:, :, None], SAMPLES, axis=2)
@@ -171,7 +174,7 @@ def _update(models: Any, optimizer: Adam, runs: list[Run], entropy: float) -> No
     """One update of every run that has enough groups."""
     batches = [run.take() for run in runs]
     nothing = (np.zeros((SAMPLES, PROMPT + ANSWER), dtype=np.int64), np.zeros(SAMPLES))
-    filled = [batch or [nothing] * GROUPS for batch in batches]
+    filled = [batch or [nothing] * runs[0].batch for batch in batches]
     improve(
         models,
         optimizer,

@@ -56,6 +56,7 @@ def test_it_is_the_same_from_between_two_generations(tmp_path, at):
 
 def test_prompts_that_were_removed_are_forgotten_and_new_ones_added(tmp_path, caplog):
     saving = {"save_strategy": "steps", "save_steps": 4, "max_steps": 4}
+    saving["curriculum"] = {"strategy": "procurl-out"}
     whole = make_trainer(tmp_path / "run", dataset=make_dataset(12), **saving)
     whole.train()
     reward = Reward()

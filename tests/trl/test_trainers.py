@@ -9,6 +9,7 @@ from datasets import Dataset
 from trl import GRPOTrainer
 
 from procurl import Curriculum
+from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.trl import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 from tests.trl.toy import Reward, logged, make_dataset, make_trainer
 
@@ -18,6 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
+OUT = {"strategy": "procurl-out"}
 BOTH = pytest.mark.parametrize("trainer", [CurriculumGRPOTrainer, CurriculumRLOOTrainer])
 
 
@@ -41,7 +43,7 @@ def test_batches_hold_whole_groups_of_different_prompts(tmp_path, trainer):
 def test_rewards_reach_the_curriculum_under_their_prompts(tmp_path, trainer):
     reward = Reward()
     made = make_trainer(tmp_path, reward=reward, trainer=trainer)
-    twin = Curriculum("procurl", made.prompts.pool, seed=3)
+    twin = Curriculum(DEFAULT_STRATEGY, made.prompts.pool, seed=3)
     made.train()
     for step, (numbers, rewards) in enumerate(reward.calls):
         # The rows of the toy are all different, so that a task is the row of its number.
@@ -130,7 +132,7 @@ def test_completions_without_a_reward_are_skipped(tmp_path):
             return None if number % 2 else 1.0
 
     reward = Partly()
-    made = make_trainer(tmp_path, reward=reward, max_steps=3)
+    made = make_trainer(tmp_path, reward=reward, max_steps=3, curriculum=OUT)
     made.train()
     success = made.curriculum.success()
     played = {n for numbers, _ in reward.calls for n in numbers}
@@ -151,7 +153,11 @@ def test_the_total_of_several_rewards_counts(tmp_path):
             return -2.0
 
     made = make_trainer(
-        tmp_path, reward=[First(), Second()], max_steps=12, reward_weights=[1.0, 0.5]
+        tmp_path,
+        reward=[First(), Second()],
+        curriculum=OUT,
+        max_steps=12,
+        reward_weights=[1.0, 0.5],
     )
     made.train()
     # 1 − 1 for the first six, −1 for the others: the lowest and the highest of all totals.
@@ -168,7 +174,7 @@ def test_fractions_count_as_they_are(tmp_path):
         tmp_path,
         reward=Fraction(),
         max_steps=30,
-        curriculum={"strategy": "procurl-out"},
+        curriculum=OUT,
     )
     made.train()
     assert made.curriculum.success() == pytest.approx(np.full(12, 0.25), abs=0.05)
@@ -177,7 +183,7 @@ def test_fractions_count_as_they_are(tmp_path):
 def test_pass_rates_are_the_prior(tmp_path):
     rates = [*np.linspace(0.0, 1.0, 11), None]
     dataset = make_dataset(pass_rate=rates)
-    made = make_trainer(tmp_path, dataset=dataset, curriculum={"pass_rate": "pass_rate"})
+    made = make_trainer(tmp_path, dataset=dataset, curriculum=OUT | {"pass_rate": "pass_rate"})
     assert made.curriculum.success() == pytest.approx([*np.linspace(0.0, 1.0, 11), 0.5])
     # They are not part of a prompt's identity.
     assert made.prompts.pool.labels == make_trainer(tmp_path).prompts.pool.labels
@@ -192,7 +198,11 @@ def test_contexts_share_rewards_among_near_prompts(tmp_path, embedding):
     dataset = make_dataset(size=[float(i // 6) for i in range(12)])
     contexts = [[i // 6] for i in range(12)] if embedding else ["size"]
     made = make_trainer(
-        tmp_path, dataset=dataset, reward=Hard(), max_steps=1, curriculum={"contexts": contexts}
+        tmp_path,
+        dataset=dataset,
+        reward=Hard(),
+        max_steps=1,
+        curriculum=OUT | {"contexts": contexts},
     )
     made.train()
     known = made.curriculum.success() < 0.4
