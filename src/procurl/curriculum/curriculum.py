@@ -82,6 +82,7 @@ class Curriculum:
         self._lock = threading.RLock()
         if prior is not None:
             known = read_prior(pool, self.strategy, prior)
+            self._state = self.strategy.trust_prior(self._state)
             self.observe(self._no_outcomes(self.strategy, len(pool), known))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -228,7 +229,8 @@ class Curriculum:
             fresh = strategy.init(n)
             if prior is not None:
                 known = read_prior(pool, strategy, prior)
-                fresh = strategy.update(fresh, self._no_outcomes(strategy, n, known))
+                unplayed = self._no_outcomes(strategy, n, known)
+                fresh = strategy.update(strategy.trust_prior(fresh), unplayed)
             shared = match_tasks(self.pool, pool)
             self.refresh()
             state = strategy.carry_over(self._state, fresh, shared)

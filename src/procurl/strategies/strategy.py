@@ -57,6 +57,10 @@ class Strategy(ABC):
         """The same strategy with what it takes from the pool; most take nothing."""
         return self
 
+    def trust_prior(self, state: Any) -> Any:
+        """The state in which the next `values` count as known rates, not as a critic's estimate."""
+        return state
+
     def estimated_success(self, state: Any) -> Array | None:
         """[n] the probability of success that the strategy follows, None if it uses none."""
         return None

@@ -76,6 +76,9 @@ class SuccessStrategy(Strategy):
             noise if noise is None else keep_finite(evidence.noise, noise),
         )
 
+    def trust_prior(self, state: SuccessState) -> SuccessState:
+        return state._replace(success=self.success.trust_prior(state.success))
+
     def task_potential(self, state: SuccessState) -> Array:
         """[n] the potential of every task."""
         return self.potential(self.estimated_success(state), state.potential)

@@ -59,6 +59,10 @@ class Success(ABC):
     def update(self, state: Any, evidence: Evidence) -> Any:
         """The state after `evidence`; a non-finite entry keeps its task's previous estimate."""
 
+    def trust_prior(self, state: Any) -> Any:
+        """As of `Strategy.trust_prior`."""
+        return state
+
     @abstractmethod
     def estimate(self, state: Any) -> Array:
         """[n] the normalized estimate before it is clipped to [0, 1]."""

@@ -101,6 +101,7 @@ def test_every_strategy_has_a_line_of_its_own():
     others = [f"procurl-val:beta={beta}" for beta in range(20)]
     lines = line_styles(["procurl-val", *others])
     assert len({lines[label] for label in ["procurl-val", *others]}) == 21
+    assert {line.color for line in figures.STRATEGY_LINES.values()} <= set(figures.COLORS)
 
 
 def test_intervals_and_ablations(tmp_path):

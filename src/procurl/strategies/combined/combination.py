@@ -124,6 +124,10 @@ class Combination(Strategy):
                 return part.rollout_weights(kept)
         return None
 
+    def trust_prior(self, state: Any) -> Any:
+        pairs = zip(self.parts, self.part_states(state), strict=True)
+        return self.with_part_states(state, tuple(part.trust_prior(kept) for part, kept in pairs))
+
     def carry_over(self, state: Any, fresh: Any, shared: SharedTasks) -> Any:
         rows = zip(self.parts, self.part_states(state), self.part_states(fresh), strict=True)
         carried = tuple(part.carry_over(old, new, shared) for part, old, new in rows)
