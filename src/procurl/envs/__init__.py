@@ -1,13 +1,15 @@
-"""The environments of the paper, their pools and pictures, and adapters to Gymnasium.
+"""The environments of the two papers, their pools and pictures, and adapters to Gymnasium.
 
-Each environment has a package: `point_mass`, `karel`, `ball_catching` and `ant_goal`; the last two
-share `mujoco`. `array_env` defines what an array environment is, `registry` finds one by its name,
-`adapters` turns it into Gymnasium environments, `sources` finds any other environment, `checking`
-says what a curriculum would see of it, and `rendering` draws and animates episodes.
+Each environment has a package: `point_mass`, `karel`, `ball_catching`, `ant_goal` and
+`sparse_goal`; `ball_catching` and `ant_goal` share `mujoco`. `array_env` defines what an array
+environment is, `registry` finds one by its name, `adapters` turns it into Gymnasium environments,
+`sources` finds any other environment, `checking` says what a curriculum would see of it, and
+`rendering` draws and animates episodes.
 
 Importing this package registers `procurl/PointMass-s-v0`, `procurl/PointMass-d-v0`,
-`procurl/BasicKarel-v0`, `procurl/BallCatching-v0` and `procurl/AntGoal-v0` with Gymnasium, if it is
-installed. PointMass and Karel need NumPy, or JAX; BallCatching and AntGoal need MuJoCo.
+`procurl/BasicKarel-v0`, `procurl/BallCatching-v0`, `procurl/AntGoal-v0` and `procurl/SparseGoal-v0`
+with Gymnasium, if it is installed. PointMass, Karel and SparseGoal need NumPy, or JAX; BallCatching
+and AntGoal need MuJoCo.
 """
 
 from typing import TYPE_CHECKING
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from procurl.envs.point_mass.pool import point_mass_pool
     from procurl.envs.rendering.contact_sheet import contact_sheet, write_png
     from procurl.envs.rendering.playback import Episode, play, write_gif
+    from procurl.envs.sparse_goal.dynamics import SparseGoal
+    from procurl.envs.sparse_goal.pool import sparse_goal_pool
 
 __all__ = [
     "ArrayEnv",
@@ -66,6 +70,7 @@ __all__ = [
     "KarelDifficulty",
     "MjxAntGoal",
     "MjxBallCatching",
+    "SparseGoal",
     "SparsePointMass",
     "TaskEnv",
     "Transition",
@@ -91,6 +96,7 @@ __all__ = [
     "register_environment",
     "require_context",
     "resolve_environment",
+    "sparse_goal_pool",
     "write_gif",
     "write_karel_pool",
     "write_png",
@@ -120,6 +126,8 @@ _LAZY_NAMES = {
     "point_mass.pool": ("point_mass_pool",),
     "rendering.contact_sheet": ("contact_sheet", "write_png"),
     "rendering.playback": ("Episode", "play", "write_gif"),
+    "sparse_goal.dynamics": ("SparseGoal",),
+    "sparse_goal.pool": ("sparse_goal_pool",),
 }
 _MODULES = {
     name: f"procurl.envs.{module}" for module, names in _LAZY_NAMES.items() for name in names

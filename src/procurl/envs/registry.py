@@ -48,6 +48,11 @@ ENVIRONMENTS: dict[str, EnvSpec] = {
         "procurl.envs.ant_goal.pool:ant_goal_pool",
         "procurl.envs.ant_goal.host:HostAntGoal",
     ),
+    "sgr": EnvSpec(
+        "procurl/SparseGoal-v0",
+        "procurl.envs.sparse_goal.dynamics:SparseGoal",
+        "procurl.envs.sparse_goal.pool:sparse_goal_pool",
+    ),
 }
 
 
@@ -86,7 +91,8 @@ def make_pool(
 
     Args:
         name: of the environment.
-        kind: `uniform` or `test`; PointMass and Karel also have `hard`, Karel has `hard-test`.
+        kind: `uniform` or `test`; PointMass and Karel also have `hard`, Karel has `hard-test`,
+            SparseGoal has `target`.
         size: number of tasks; by default as in the paper.
         seed: of the draw; by default the one behind the published results.
     """

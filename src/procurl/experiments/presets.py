@@ -162,6 +162,21 @@ PRESETS: dict[str, Preset] = {
         eval_episodes=10,
         eval_stochastic=True,
     ),
+    "sgr": Preset(
+        1_000_000,
+        25_000,
+        500,
+        _settings(
+            beta=20.0,
+            bounds=_ZERO_ONE,
+            refresh_every=5120,
+            space={},
+            spdl={"threshold": 0.5, "max_kl": 0.2},
+            plr={"rho": 0.5, "beta": 0.1},
+            easiest=("-tolerance", "tolerance:18"),
+        ),
+        eval_stochastic=True,
+    ),
 }
 
 

@@ -5,13 +5,13 @@ import math
 import pytest
 
 from procurl.experiments.paper.published import (
+    ENVIRONMENTS,
     Key,
     published_number,
     published_numbers,
     published_settings,
     read_numbers,
 )
-from procurl.experiments.presets import PRESETS
 from procurl.strategies import strategy_names
 
 HEAD = "table,env,row,quantity,step,mean,ci95,seeds\n"
@@ -79,6 +79,6 @@ def test_a_missing_interval_is_nan():
 
 def test_settings_are_listed_for_every_environment():
     listed = published_settings()
-    assert {key.env for key in listed} == set(PRESETS)
+    assert {key.env for key in listed} == set(ENVIRONMENTS)
     assert len([key for key in listed if key.owner == "ppo"]) == 13 * 5
     assert listed["antgoal", "spdl", "threshold"] == "100"

@@ -8,25 +8,25 @@ import pytest
 
 from procurl.ppo.learning.settings import COMPILED_IN, TRACED, PPOSettings, paper_settings
 
-ENVIRONMENTS = ("pointmass-s", "pointmass-d", "basickarel", "ballcatching", "antgoal")
+ENVIRONMENTS = ("pointmass-s", "pointmass-d", "basickarel", "ballcatching", "antgoal", "sgr")
 TABLE = {
-    "n_steps": (1024, 1024, 2048, 5120, 1024),
-    "gamma": (0.99, 0.95, 0.99, 0.99, 0.99),
-    "n_epochs": (10, 10, 10, 10, 10),
-    "learning_rate": (3e-4, 3e-4, 3e-4, 3e-4, 2e-5),
-    "batch_size": (64, 64, 64, 64, 32),
-    "ent_coef": (0, 0, 0, 0, 5e-7),
-    "clip_range": (0.2, 0.2, 0.2, 0.2, 0.1),
-    "gae_lambda": (0.95, 0.95, 0.95, 0.95, 0.8),
-    "max_grad_norm": (0.5, 0.5, 0.5, 0.5, 0.6),
-    "vf_coef": (0.5, 0.5, 0.5, 0.5, 0.7),
-    "shared_layers": ((64,), (64,), (), (64,), ()),
-    "policy_layers": ((64,), (64,), (512, 256), (64,), (512, 512)),
-    "value_layers": ((64,), (64,), (256, 128), (64,), (512, 512)),
+    "n_steps": (1024, 1024, 2048, 5120, 1024, 5120),
+    "gamma": (0.99, 0.95, 0.99, 0.99, 0.99, 0.99),
+    "n_epochs": (10, 10, 10, 10, 10, 10),
+    "learning_rate": (3e-4, 3e-4, 3e-4, 3e-4, 2e-5, 3e-4),
+    "batch_size": (64, 64, 64, 64, 32, 256),
+    "ent_coef": (0, 0, 0, 0, 5e-7, 0),
+    "clip_range": (0.2, 0.2, 0.2, 0.2, 0.1, 0.2),
+    "gae_lambda": (0.95, 0.95, 0.95, 0.95, 0.8, 0.95),
+    "max_grad_norm": (0.5, 0.5, 0.5, 0.5, 0.6, 0.5),
+    "vf_coef": (0.5, 0.5, 0.5, 0.5, 0.7, 0.5),
+    "shared_layers": ((64,), (64,), (), (64,), (), (64,)),
+    "policy_layers": ((64,), (64,), (512, 256), (64,), (512, 512), (32,)),
+    "value_layers": ((64,), (64,), (256, 128), (64,), (512, 512), (32,)),
 }
 
 
-@pytest.mark.parametrize("column", range(5))
+@pytest.mark.parametrize("column", range(6))
 def test_paper_settings_are_those_of_the_appendix(column):
     settings = paper_settings(ENVIRONMENTS[column])
     settings.check()

@@ -11,11 +11,11 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from procurl.experiments.analysis.statistics import Interval
-from procurl.experiments.presets import PRESETS
 
 NUMBERS = "published_numbers.csv"
 SETTINGS = "published_settings.csv"
 COLUMNS = ("table", "env", "row", "quantity", "step", "mean", "ci95", "seeds")
+ENVIRONMENTS = ("pointmass-s", "pointmass-d", "basickarel", "ballcatching", "antgoal")
 TABLES = ("metrics", "beta", "noise", "gamma", "test", "hard")
 QUANTITIES = ("performance", "env_steps", "minutes", "best", "best_test")
 
@@ -72,7 +72,7 @@ def _row(cells: list[str]) -> tuple[Key, Interval]:
     table, env, row, quantity, step, mean, ci95, seeds = cells
     for name, value, known in (
         ("table", table, TABLES),
-        ("env", env, tuple(PRESETS)),
+        ("env", env, ENVIRONMENTS),
         ("quantity", quantity, QUANTITIES),
     ):
         if value not in known:

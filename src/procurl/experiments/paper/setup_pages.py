@@ -11,9 +11,13 @@ from procurl.experiments.analysis.curriculum_figures import draw_pools
 from procurl.experiments.analysis.labels import MISSING
 from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.analysis.trends import distance, features_of
-from procurl.experiments.paper.published import SettingKey, published_settings
+from procurl.experiments.paper.published import (
+    ENVIRONMENTS,
+    SettingKey,
+    published_settings,
+)
 from procurl.experiments.paper.run_pages import Page, RecordsBySweep
-from procurl.experiments.presets import PRESETS, paper_strategy
+from procurl.experiments.presets import paper_strategy
 from procurl.experiments.theory.theory_figures import P_STARS, draw_improvement
 from procurl.internals.files import write_text
 from procurl.internals.settings import flat_settings
@@ -21,7 +25,7 @@ from procurl.ppo.learning.settings import paper_settings
 from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
 
 # As the paper prints them: reward, context, state, action, pool size.
-ENVIRONMENTS: Mapping[str, tuple[str, str, str, str, int]] = {
+PRINTED_SIZES: Mapping[str, tuple[str, str, str, str, int]] = {
     "pointmass-s": ("binary", "ℝ³", "ℝ⁴", "ℝ²", 100),
     "pointmass-d": ("non-binary", "ℝ³", "ℝ⁴", "ℝ²", 100),
     "basickarel": ("binary", "24000", "{0,1}⁸⁸", "6", 24_000),
@@ -39,7 +43,7 @@ ABSTRACT: Mapping[str, Learner] = {
 def environments_page(_: RecordsBySweep, out: Path) -> Page:
     """Sizes of the environments, ours beside the paper's, with a picture of a task."""
     lines = []
-    for name, (reward, context, state, action, size) in ENVIRONMENTS.items():
+    for name, (reward, context, state, action, size) in PRINTED_SIZES.items():
         env = make_host_env(name)
         ours = [
             f"{len(env.context_names)} numbers",
@@ -81,7 +85,7 @@ def _draw_environments(out: Path) -> str:
 
 def ppo_settings_page(_: RecordsBySweep, out: Path) -> Page:
     """PPO's settings in every environment, ours checked against the paper's."""
-    ours = {env: flat_settings(paper_settings(env)) for env in PRESETS}
+    ours = {env: flat_settings(paper_settings(env)) for env in ENVIRONMENTS}
     names = [key.setting for key in published_settings() if key.owner == "ppo"]
     rows = [("ppo", name) for name in dict.fromkeys(names)]
     return _settings_page(out, rows, lambda env, _, name: ours[env][name])
@@ -142,7 +146,7 @@ def _settings_page(out: Path, rows: list[tuple[str, str]], ours: Any) -> Page:
     lines, same, differing = [], 0, []
     for owner, name in rows:
         cells = []
-        for env in PRESETS:
+        for env in ENVIRONMENTS:
             paper = listed.get(SettingKey(env, owner, name))
             if paper is None:
                 cells.append(MISSING)
@@ -155,7 +159,7 @@ def _settings_page(out: Path, rows: list[tuple[str, str]], ours: Any) -> Page:
                 differing.append(f"{owner} {name} in {env}")
                 cells.append(f"{_text(mine)}, paper {paper}")
         lines.append((owner, name, *cells))
-    table = Table(("", "setting", *PRESETS), tuple(lines))
+    table = Table(("", "setting", *ENVIRONMENTS), tuple(lines))
     write_text(out / "table.csv", as_csv(table))
     verdict = f"{same} of {same + len(differing)} settings match the paper's"
     verdict += f"; different: {', '.join(differing)}." if differing else "."

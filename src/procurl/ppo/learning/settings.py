@@ -1,4 +1,4 @@
-"""The settings of PPO, and the paper's for each environment."""
+"""The settings of PPO, and the papers' for each environment."""
 
 from dataclasses import dataclass, replace
 
@@ -107,11 +107,20 @@ _PAPER = {
         policy_layers=(512, 512),
         value_layers=(512, 512),
     ),
+    "sgr": PPOSettings(
+        n_steps=5120,
+        batch_size=256,
+        shared_layers=(64,),
+        policy_layers=(32,),
+        value_layers=(32,),
+    ),
 }
 
 
 def paper_settings(env: str) -> PPOSettings:
     """The paper's settings for the environment of that name (from the table in its appendix).
+
+    Those of `sgr` are from the paper on targets (Tzannetos et al. 2024).
 
     >>> paper_settings("basickarel").policy_layers
     (512, 256)
