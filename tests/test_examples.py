@@ -73,6 +73,6 @@ def test_a_language_model_learns_to_add(monkeypatch, capsys, tmp_path):
     pytest.importorskip("trl")
     few = ("--seeds", "1", "--steps", "4", "--every", "2", "--warm-up", "2")
     printed = run(monkeypatch, capsys, "language_model_additions.py", "--out", str(tmp_path), *few)
-    assert printed.count("correct after 256 samples") == 2
+    assert printed.count("correct after 1,024 samples") == 2
     assert (tmp_path / "report.html").exists()
     assert (tmp_path / "signal.png").exists()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from procurl.experiments.analysis.curves import Curve, learning_curves
-from procurl.experiments.analysis.figures import new_figure, plot_curves
+from procurl.experiments.analysis.figures import SMOOTHED, new_figure, plot_curves
 from procurl.experiments.analysis.labels import short_name
 from procurl.experiments.analysis.legends import add_legend
 from procurl.records.results import Results
@@ -27,6 +27,7 @@ def draw_signal(curves: Sequence[Curve], path: Path, title: str = "") -> None:
     """Draw the shares of `signal_curves` against samples, means ± 1 standard error."""
     with new_figure(path, (6.4, 3.6)) as (figure, axes):
         plot_curves(axes[0][0], curves)
-        axes[0][0].set(xlabel="samples", ylabel="share of groups with a signal", ylim=(0, 1))
+        label = f"share of groups with a signal\n({SMOOTHED} evaluations)"
+        axes[0][0].set(xlabel="samples", ylabel=label, ylim=(0, 1))
         axes[0][0].set_title(short_name(title))
         add_legend(figure, axes[0][0], loc="outside right upper")
