@@ -1,6 +1,6 @@
 """How long a curriculum takes on large pools, and how much memory it needs.
 
-    python benchmarks/pool_scale.py [--largest 10000000] [--records]
+    python benchmarks/pool_scale.py [--largest 10000000] [--only NAME ...] [--records [--contexts]]
 
 One row per strategy and pool size: `observe` and the first `next` after it (which computes the
 distribution), in milliseconds of processor time, the peak memory of both beyond the pool in bytes
@@ -8,14 +8,15 @@ per task, and each time as a multiple of `numpy.sort` on the same number of valu
 
 With `--records`, a training step of a language model in its place: `next(8, replace=False)` and a
 `record` of 8 outcomes for each task. Most steps only collect outcomes; one in so many refreshes the
-strategy. The table has the mean, the median and the longest step.
+strategy. The table has the mean, the median and the longest step. Tasks have no contexts unless
+`--contexts` is given.
 """
 
 import argparse
 import os
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -26,6 +27,7 @@ from procurl import Curriculum, Evidence, Strategy, TaskPool, make_strategy
 from procurl.curriculum.outcomes import records_per_refresh
 
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "procurl": lambda: make_strategy("procurl"),
     "procurl-val": lambda: make_strategy("procurl-val"),
     "procurl-val, range of the pool": lambda: make_strategy("procurl-val", v_min=None, v_max=None),
     "procurl-env": lambda: make_strategy("procurl-env"),
@@ -50,7 +52,12 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
 }
 
 
-BY_OUTCOMES = ("procurl-out", "learning-progress", "iid")  # strategies that records are enough for
+BY_OUTCOMES = (
+    "procurl",
+    "procurl-out",
+    "learning-progress",
+    "iid",
+)  # strategies that records are enough for
 
 
 class Row(NamedTuple):
@@ -113,12 +120,13 @@ def step_times(name: str, pool: TaskPool) -> list[float]:
     return times[period:]  # without the first, in which memory is new
 
 
-def print_records(largest: int) -> None:
+def print_records(largest: int, names: Sequence[str], contexts: bool) -> None:
     print(f"{'tasks':>9}  {'strategy':20}{'mean ms':>9}{'median ms':>11}{'longest ms':>12}")
     n = 1000
     while n <= largest:
-        pool = TaskPool.from_objects(range(n))
-        for name in BY_OUTCOMES:
+        random = np.random.default_rng(1).random((n, 3))
+        pool = TaskPool(random) if contexts else TaskPool.from_objects(range(n))
+        for name in names:
             times = 1e3 * np.array(step_times(name, pool))
             print(
                 f"{n:>9}  {name:20}{times.mean():>9.2f}{np.median(times):>11.2f}"
@@ -138,13 +146,15 @@ def sort_time(n: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--largest", type=int, default=10**7, help="tasks in the largest pool")
+    parser.add_argument("--only", nargs="+", help="strategies; all if not given")
     parser.add_argument("--records", action="store_true", help="steps with record")
+    parser.add_argument("--contexts", action="store_true", help="with --records: tasks have them")
     arguments = parser.parse_args()
     largest: int = arguments.largest
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     if arguments.records:
-        print_records(largest)
+        print_records(largest, arguments.only or BY_OUTCOMES, arguments.contexts)
         return
     print(
         f"{'tasks':>9}  {'strategy':32}{'observe ms':>11}{'next ms':>9}{'bytes/task':>11}"
@@ -154,8 +164,8 @@ def main() -> None:
     while n <= largest:
         pool = TaskPool(np.random.default_rng(1).random((n, 3)))
         peer = sort_time(n)
-        for name, make in STRATEGIES.items():
-            row = measure(make, pool, repeats=5 if n <= 10**6 else 2)
+        for name in arguments.only or STRATEGIES:
+            row = measure(STRATEGIES[name], pool, repeats=5 if n <= 10**6 else 2)
             print(
                 f"{n:>9}  {name:32}{1e3 * row.observe:>11.2f}{1e3 * row.draw:>9.2f}"
                 f"{row.bytes_per_task:>11.0f}{row.observe / peer:>13.2f}{row.draw / peer:>10.2f}"

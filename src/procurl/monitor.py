@@ -92,7 +92,7 @@ class CurriculumMonitor:
         """
         played = wins + losses
         kept = (1.0 - 1.0 / MEMORY) ** float(played.sum())
-        tasks = np.flatnonzero(played)  # few of a large pool
+        tasks = np.flatnonzero(played != 0.0)  # few of a large pool
         success, wins, played = success[tasks], wins[tasks], played[tasks]
         bins = np.minimum((success * BINS).astype(np.int64), BINS - 1)
         for sums, weights in (

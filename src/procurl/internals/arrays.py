@@ -49,7 +49,7 @@ def power(base: Array, exponents: Array) -> Array:
     if xp is not np:
         return base**exponents
     powers = np.ones_like(exponents)
-    some = np.flatnonzero(exponents)  # on large pools most are 0, and powers are slow
+    some = np.flatnonzero(exponents != 0.0)  # on large pools most are 0, and powers are slow
     powers[some] = base ** exponents[some]
     return powers
 

@@ -104,19 +104,20 @@ class JointSuccess(Success):
     def update(self, state: JointState, evidence: Evidence) -> JointState:
         xp = namespace(state.around, evidence.wins)
         measured = evidence._replace(scale=None) if are_given(self) else evidence
-        won = xp.sum(keep_finite(evidence.wins, xp.zeros_like(state.around))) > 0.0
+        won = xp.any((evidence.wins > 0.0) & xp.isfinite(evidence.wins))
         counts = add_outcomes(
             state.counts, measured, xp.where(won, fading(evidence, self.decay), 1.0)
         )
-        recent = add_outcomes(state.recent, measured, fast_fading(evidence))
-        advantage = self._advantage(state, evidence)
+        fast = fast_fading(evidence)
+        recent = add_outcomes(state.recent, measured, fast)
+        advantage = state.advantage * fast + self._gain(state, evidence)
         drift = next_drift(state.drift, state.started, state.estimate, evidence)
 
         around = self._around(counts)
         critic = self._critic(state, recent, evidence)
         judged = state.judged if evidence.values is None else xp.asarray(True)
-        trust = xp.where(judged, 1.0 / (1.0 + xp.exp(-advantage)), 0.0)
-        known = trust * critic + (1.0 - trust) * around
+        trust = xp.where(judged, _sigmoid(advantage), 0.0)
+        known = around if xp is np and not judged else trust * critic + (1.0 - trust) * around
         played, a = counts.wins + counts.losses, self.prior_weight
         estimate = (counts.wins + a * known) / (played + a)
         dtype = state.estimate.dtype
@@ -125,12 +126,12 @@ class JointSuccess(Success):
             recent,
             drift,
             xp.asarray(True),
-            critic.astype(dtype),
+            critic.astype(dtype, copy=False),
             judged,
-            around.astype(dtype),
+            around.astype(dtype, copy=False),
             advantage.astype(dtype),
-            shifted(estimate, drift).astype(dtype),
-            self._spread(counts, estimate).astype(dtype),
+            shifted(estimate, drift).astype(dtype, copy=False),
+            self._spread(counts, estimate).astype(dtype, copy=False),
         )
 
     def trust_prior(self, state: JointState) -> JointState:
@@ -174,20 +175,27 @@ class JointSuccess(Success):
             new = calibrated_values(evidence, recent)
             return xp.clip(keep_finite(new, state.critic), 0.0, 1.0)
 
-    def _advantage(self, state: JointState, evidence: Evidence) -> Array:
-        """[] the log-odds that the critic rather than the near tasks predicts recent outcomes."""
+    def _gain(self, state: JointState, evidence: Evidence) -> Array:
+        """[] log-likelihood of the latest outcomes by the critic, less that by the near tasks."""
         xp = namespace(state.around, evidence.wins)
+        if xp is np and not state.judged:
+            return np.zeros(())
         nothing = xp.zeros_like(state.around)
         wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
-        critic = xp.clip(state.critic, EDGE, 1.0 - EDGE)
-        around = xp.clip(state.around, EDGE, 1.0 - EDGE)
+        critic, around = state.critic, state.around
+        if xp is np:  # few of a large pool
+            played = np.flatnonzero((wins != 0.0) | (losses != 0.0))
+            wins, losses, critic, around = (x[played] for x in (wins, losses, critic, around))
+        critic = xp.clip(critic, EDGE, 1.0 - EDGE)
+        around = xp.clip(around, EDGE, 1.0 - EDGE)
         gain = wins * xp.log(critic / around) + losses * xp.log((1.0 - critic) / (1.0 - around))
-        gain = xp.where(state.judged, xp.sum(gain), 0.0)
-        return state.advantage * fast_fading(evidence) + gain
+        return xp.where(state.judged, xp.sum(gain), 0.0)
 
     def _spread(self, counts: OutcomeCounts, estimate: Array) -> Array:
         """[n] 1 − Σ w(1 − w) / (N · p(1 − p)), with the pool's share as a prior of weight a."""
         xp = namespace(estimate, counts.wins)
+        if xp is np and not counts.partial.any():  # every outcome was 0 or 1
+            return np.ones_like(estimate)
         wins, losses = xp.sum(counts.wins), xp.sum(counts.losses)
         whole = wins * losses / xp.where(wins + losses > 0.0, wins + losses, 1.0)
         share = xp.sum(counts.partial) / xp.where(whole > 0.0, whole, 1.0)
@@ -195,3 +203,8 @@ class JointSuccess(Success):
         a = self.prior_weight
         partial = (counts.partial + a * share * at_most) / (counts.wins + counts.losses + a)
         return xp.clip(1.0 - partial / xp.where(at_most > 0.0, at_most, 1.0), 0.0, 1.0)
+
+
+def _sigmoid(x: Array) -> Array:
+    xp = namespace(x)
+    return 1.0 / (1.0 + xp.exp(-xp.clip(x, -80.0, 80.0)))  # without overflow

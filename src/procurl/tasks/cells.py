@@ -82,8 +82,12 @@ def cell_rates(cells: Cells, wins: Array, total: Array, weight: float, start: Ar
 def _sums(cells: Cells, counts: Array) -> list[Array]:
     """Sums of `counts` [n] over the cells of every level, the finest first."""
     xp = namespace(counts, cells.tasks)
-    padded = xp.concatenate([counts, xp.zeros(1, dtype=counts.dtype)])
-    sums = [xp.sum(xp.take(padded, cells.tasks), axis=1)]
+    if xp is np:  # reads a large pool in order
+        finest = np.bincount(cells.cell, counts, len(cells.tasks)).astype(counts.dtype, copy=False)
+    else:
+        padded = xp.concatenate([counts, xp.zeros(1, dtype=counts.dtype)])
+        finest = xp.sum(xp.take(padded, cells.tasks), axis=1)
+    sums = [finest]
     while sums[-1].shape[0] > 1:
         sums.append(xp.sum(xp.reshape(sums[-1], (-1, 2)), axis=1))
     return sums
