@@ -52,12 +52,8 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
 }
 
 
-BY_OUTCOMES = (
-    "procurl",
-    "procurl-out",
-    "learning-progress",
-    "iid",
-)  # strategies that records are enough for
+# Strategies that records are enough for.
+BY_OUTCOMES = ("procurl", "procurl-out", "learning-progress", "iid")
 
 
 class Row(NamedTuple):

@@ -104,7 +104,8 @@ class JointSuccess(Success):
     def update(self, state: JointState, evidence: Evidence) -> JointState:
         xp = namespace(state.around, evidence.wins)
         measured = evidence._replace(scale=None) if are_given(self) else evidence
-        won = xp.any((evidence.wins > 0.0) & xp.isfinite(evidence.wins))
+        wins: Array = evidence.wins
+        won = xp.any((wins > 0.0) & xp.isfinite(wins))
         counts = add_outcomes(
             state.counts, measured, xp.where(won, fading(evidence, self.decay), 1.0)
         )
@@ -194,14 +195,15 @@ class JointSuccess(Success):
     def _spread(self, counts: OutcomeCounts, estimate: Array) -> Array:
         """[n] 1 − Σ w(1 − w) / (N · p(1 − p)), with the pool's share as a prior of weight a."""
         xp = namespace(estimate, counts.wins)
-        if xp is np and not counts.partial.any():  # every outcome was 0 or 1
+        partial: Array = counts.partial
+        if xp is np and not partial.any():  # every outcome was 0 or 1
             return np.ones_like(estimate)
         wins, losses = xp.sum(counts.wins), xp.sum(counts.losses)
         whole = wins * losses / xp.where(wins + losses > 0.0, wins + losses, 1.0)
-        share = xp.sum(counts.partial) / xp.where(whole > 0.0, whole, 1.0)
+        share = xp.sum(partial) / xp.where(whole > 0.0, whole, 1.0)
         at_most = estimate * (1.0 - estimate)
         a = self.prior_weight
-        partial = (counts.partial + a * share * at_most) / (counts.wins + counts.losses + a)
+        partial = (partial + a * share * at_most) / (counts.wins + counts.losses + a)
         return xp.clip(1.0 - partial / xp.where(at_most > 0.0, at_most, 1.0), 0.0, 1.0)
 
 
