@@ -26,6 +26,7 @@ import torch
 from additions.choices import BASELINES
 from additions.runs import Plan, train
 from additions.table import read_curves, table_of, write_runs
+from procurl.internals.setting_text import read_settings
 from procurl.strategies.registry import DEFAULT_STRATEGY
 
 
@@ -35,18 +36,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--methods", nargs="+", default=[DEFAULT_STRATEGY, *BASELINES])
-    parser.add_argument("--groups", type=int, default=Plan.groups, help="prompts per step")
-    parser.add_argument("--rate", type=float, default=Plan.rate, help="learning rate of GRPO")
-    parser.add_argument("--iterations", type=int, default=Plan.iterations)
-    parser.add_argument("--seconds", type=float, default=Plan.seconds, help="stop after so many")
+    parser.add_argument("--plan", default="", help="such as groups=32,iterations=400; see `Plan`")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--table", action="store_true", help="print the table and train nothing")
     args = parser.parse_args()
     if not args.table:
         seeds = range(args.first_seed, args.first_seed + args.seeds)
-        plan = Plan(
-            iterations=args.iterations, groups=args.groups, rate=args.rate, seconds=args.seconds
-        )
+        plan = Plan(**read_settings(args.plan, "--plan"))
         runs = train(args.methods, seeds, plan, torch.device(args.device))
         write_runs(args.out, runs)
     print(table_of(read_curves(args.out)))
