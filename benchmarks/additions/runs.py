@@ -34,7 +34,7 @@ class Plan:
     seconds: float = float("inf")  # after which runs stop, all at the same step
     iterations: int = 800  # each with one batch of samples and at most one update
     groups: int = 64  # prompts of a batch
-    per_length: int = 375  # prompts of each length
+    per_length: int = 8_000  # prompts of each length, if there are as many
     evaluate_every: int = 10  # iterations
     rate: float = 2e-4
     entropy: float = 0.02  # weight of the entropy of answers
@@ -48,7 +48,7 @@ class Point(NamedTuple):
     """One evaluation."""
 
     samples: int  # drawn so far
-    accuracy: float  # on additions that are not among the prompts
+    accuracy: float  # on additions drawn independently of the prompts
     by_length: list[float]
     no_signal: float  # share of groups whose rewards were all equal, since the last evaluation
     updates: int
