@@ -84,6 +84,7 @@ def test_a_vector_wrapper_that_is_not_known():
     ):
         learn(Doubled(DummyVecEnv([walk_env])))
     learn(Doubled(DummyVecEnv([walk_env])), make_strategy("iid"))  # asks no critic
+    learn(Doubled(DummyVecEnv([walk_env])), make_strategy("procurl"))  # does without the critic
     with pytest.raises(ValueError, match="Doubled"):
         learn(Doubled(DummyVecEnv([walk_env])), ENV, eval_env=walk_env)
 

@@ -33,7 +33,7 @@ from procurl.sb3.envs.eval_env import (
     share_environments,
 )
 from procurl.sb3.envs.normalization import reward_scale
-from procurl.sb3.envs.observations import view_of
+from procurl.sb3.envs.observations import is_known, view_of, wrappers_of
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import with_tasks
 from procurl.sb3.kept_steps import StepFilter, can_wait, require_maskable
@@ -238,15 +238,19 @@ class ModelTeacher:
 
     def _pool_values(self, n: int) -> PoolValues | None:
         value_fn = self.settings.value_fn or self._critic()
+        required = "values" in self.strategy.needs
         if value_fn is None:
-            if "values" not in self.strategy.needs:
+            if not required:
                 return None
             raise ValueError(
                 f"the strategy needs a critic, and {type(self.model).__name__} is not an algorithm "
                 "whose critic procurl can read: pass value_fn (observations in, values out), or "
                 "use a strategy that needs no critic, such as procurl"
             )
-        view_of(self.workers.env)  # raises on an unknown wrapper
+        if required:
+            view_of(self.workers.env)  # raises on an unknown wrapper
+        elif not all(map(is_known, wrappers_of(self.workers.env))):
+            return None  # the strategy does without the critic
         settings = self.settings
         return PoolValues(value_fn, n, settings.reset_samples, settings.tasks_per_refresh)
 

@@ -53,11 +53,15 @@ def view_of(env: VecEnv) -> View:
     return seen
 
 
+def is_known(wrapper: VecEnvWrapper) -> bool:
+    """Whether the effect of a vector wrapper on observations is known."""
+    known = (VecNormalize, VecTransposeImage, VecExtractDictObs, VecFrameStack, *UNCHANGED)
+    return type(wrapper) in known  # exact types only: a subclass may behave differently
+
+
 def require_known_wrapper(wrapper: VecEnvWrapper) -> None:
     """Raise unless the effect of a vector wrapper on observations is known."""
-    known = (VecNormalize, VecTransposeImage, VecExtractDictObs, VecFrameStack, *UNCHANGED)
-    # Exact types only: a subclass may behave differently.
-    if type(wrapper) not in known:
+    if not is_known(wrapper):
         raise ValueError(
             f"env has the vector wrapper {type(wrapper).__name__}, whose effect on observations is "
             "unknown, so the critic might receive something that the policy never sees. Use a "
