@@ -1,8 +1,7 @@
 """A warehouse robot: a custom environment whose tasks are dicts.
 
 Tasks can be any objects. `TaskEnv` calls `set_task` before each reset to pass the next task to the
-environment. `procurl-out` needs neither contexts nor a critic: it learns from the training
-episodes.
+environment. `procurl` needs neither contexts nor a critic: it learns from the training episodes.
 
     python examples/dict_tasks.py --steps 40000
 """
@@ -69,7 +68,7 @@ def orders() -> TaskPool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=40_000)
-    parser.add_argument("--strategy", default="procurl-out")
+    parser.add_argument("--strategy", default="procurl")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.distributions import Normal
 
-from procurl import Curriculum, Evidence, make_strategy
+from procurl import Curriculum
 from procurl.envs import GymVectorEnv, make_pool
 
 N_ENVS, N_STEPS, EPOCHS, MINIBATCHES = 16, 64, 10, 16
@@ -82,29 +82,30 @@ def main() -> None:
 
     pool = make_pool("pointmass-d")
     envs = GymVectorEnv("pointmass-d", N_ENVS, pool)
-    starts = GymVectorEnv("pointmass-d", len(pool), pool)
-    first, _ = starts.reset(options={"task": np.arange(len(pool))})  # [n, o], one row per task
-    first = torch.as_tensor(first)
 
-    # Rewards are not 0 or 1, so values are normalized by their range over the pool.
-    strategy = make_strategy("procurl-val", beta=10, v_min=None, v_max=None)
-    curriculum = Curriculum(strategy, pool, seed=args.seed)  # (1)
-    agent = Agent(first.shape[1], 2)
+    curriculum = Curriculum("procurl", pool, seed=args.seed)  # (1)
+    agent = Agent(envs.single_observation_space.shape[0], 2)
     optimizer = torch.optim.Adam(agent.parameters(), lr=RATE, eps=1e-5)
     envs.push_tasks(curriculum.next(N_ENVS).reshape(N_ENVS, 1))
     seen = torch.as_tensor(envs.reset(seed=args.seed)[0])
     ended, gained = 0, 0.0
+    running = np.zeros(N_ENVS)  # returns of the episodes so far
 
     for step in range(0, args.steps, N_ENVS * N_STEPS):
         # (2) more tasks than can begin before the next update; unused ones are dropped
         envs.push_tasks(curriculum.next(N_ENVS * N_STEPS).reshape(N_ENVS, N_STEPS))
-        rows = []
+        rows, tasks, returns = [], [], []
         for _ in range(N_STEPS):
             with torch.no_grad():
                 chosen = agent.actions(seen)
                 action, value = chosen.sample(), agent.values(seen)
                 log_prob = chosen.log_prob(action).sum(-1)
-            following, reward, done, _, _ = envs.step(action.clamp(-10, 10).numpy())
+            following, reward, done, _, info = envs.step(action.clamp(-10, 10).numpy())
+            running += reward
+            if done.any():
+                tasks += info["final_info"]["task"][done].tolist()
+                returns += running[done].tolist()
+                running[done] = 0.0
             row = (torch.as_tensor(part, dtype=torch.float32) for part in (reward, done))
             rows.append((seen, action, log_prob, value, *row))
             seen = torch.as_tensor(following)
@@ -117,9 +118,7 @@ def main() -> None:
         batch = (observations, actions, log_probs, advantages, advantages + values)
         improve(agent, optimizer, [part.flatten(0, 1) for part in batch])
 
-        with torch.no_grad():
-            values = agent.values(first).numpy()
-        curriculum.observe(Evidence(step=step + N_ENVS * N_STEPS, values=values))  # (3)
+        curriculum.record(tasks, returns, step=step + N_ENVS * N_STEPS)  # (3)
         if step // 10_240 < (step + N_ENVS * N_STEPS) // 10_240:
             metrics = curriculum.metrics()
             print(

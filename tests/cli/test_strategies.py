@@ -51,7 +51,8 @@ def test_variants_of_procurl_say_how_they_differ(capsys):
 
 def test_strategies_are_grouped_by_what_they_need(capsys):
     groups = printed_groups(capsys)
-    assert list(groups) == [CRITIC, OUTCOMES, ROLLOUTS, NOTHING, PARTS]
+    assert list(groups) == [OUTCOMES, CRITIC, ROLLOUTS, NOTHING, PARTS]
+    assert next(iter(groups[OUTCOMES])) == "procurl"  # the default comes first
     assert {"procurl-val", "procurl-argmax", "space", "spdl", "plr"} <= set(groups[CRITIC])
     assert "procurl-out" in groups[OUTCOMES]
     assert {"procurl-env", "procurl-env-2", "easy", "hard"} <= set(groups[ROLLOUTS])

@@ -15,7 +15,7 @@ OUTCOMES = "Need the outcomes of training episodes, no extra environment steps"
 ROLLOUTS = "Need rollouts of their own, which take extra environment steps"
 NOTHING = "Need nothing"
 PARTS = "Need what the strategies in them need"
-HEADINGS = (CRITIC, OUTCOMES, ROLLOUTS, NOTHING, PARTS)
+HEADINGS = (OUTCOMES, CRITIC, ROLLOUTS, NOTHING, PARTS)
 # Fields of `Evidence` by heading. A strategy is listed under the first that has a field it needs:
 # rollouts come first, since they cost the most.
 FIELDS = {
