@@ -36,6 +36,8 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "hard": lambda: make_strategy("hard"),
     "space-alt": lambda: make_strategy("space-alt"),
     "procurl-argmax": lambda: make_strategy("procurl-argmax"),
+    "procurl-target, 400 targets": lambda: make_strategy("procurl-target"),
+    "target": lambda: make_strategy("target"),
     "iid": lambda: make_strategy("iid"),
     "space": lambda: make_strategy("space", kappa=64),
     "plr": lambda: make_strategy("plr"),
@@ -158,7 +160,8 @@ def main() -> None:
     )
     n = 1000
     while n <= largest:
-        pool = TaskPool(np.random.default_rng(1).random((n, 3)))
+        contexts = np.random.default_rng(1).random((n, 3))
+        pool = TaskPool(contexts, features={"target": np.arange(n) < 400})
         peer = sort_time(n)
         for name in arguments.only or STRATEGIES:
             row = measure(STRATEGIES[name], pool, repeats=5 if n <= 10**6 else 2)

@@ -36,6 +36,7 @@ from procurl.strategies import (
     Potential,
     ProCuRL,
     ProCuRLArgmax,
+    ProCuRLTarget,
     Proportional,
     Proximal,
     Sampler,
@@ -51,6 +52,7 @@ from procurl.strategies import (
     SuccessAbove,
     SuccessStrategy,
     Switch,
+    Target,
     TopRollouts,
     TopTasks,
     make_strategy,
@@ -67,6 +69,7 @@ from procurl.success import (
     keep_finite,
 )
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.targets import add_targets
 
 if TYPE_CHECKING:
     from procurl.envs.adapters.curriculum_env import CurriculumVectorEnv as CurriculumVectorEnv
@@ -121,6 +124,7 @@ __all__ = [
     "Potential",
     "ProCuRL",
     "ProCuRLArgmax",
+    "ProCuRLTarget",
     "Proportional",
     "Proximal",
     "RolloutPlan",
@@ -140,9 +144,11 @@ __all__ = [
     "SuccessAbove",
     "SuccessStrategy",
     "Switch",
+    "Target",
     "TaskPool",
     "TopRollouts",
     "TopTasks",
+    "add_targets",
     "keep_finite",
     "make_strategy",
     "namespace",

@@ -56,7 +56,7 @@ def test_strategies_are_grouped_by_what_they_need(capsys):
     assert {"procurl-val", "procurl-argmax", "space", "spdl", "plr"} <= set(groups[CRITIC])
     assert "procurl-out" in groups[OUTCOMES]
     assert {"procurl-env", "procurl-env-2", "easy", "hard"} <= set(groups[ROLLOUTS])
-    assert groups[NOTHING] == ["iid"]
+    assert groups[NOTHING] == ["iid", "target"]
     assert groups[PARTS] == ["mix", "switch"]
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl import TaskPool, make_strategy
+from procurl import make_strategy
 from procurl.ppo import programs
 from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.strategies import ProCuRL, strategy_names
@@ -16,6 +16,7 @@ from tests.ppo.toy import (
     CONTEXTS,
     EXPERT,
     LENGTHS,
+    POOL,
     SMALL,
     StepCorridor,
     after,
@@ -113,7 +114,7 @@ def test_seeds_differ(played):
 def test_every_strategy_trains(name):
     plays_rollouts = make_strategy(name).rollout_plan() is not None
     strategy = rolling(name) if plays_rollouts else make_strategy(name)
-    runs = after(4, strategy.bind(TaskPool(CONTEXTS)))
+    runs = after(4, strategy.bind(POOL))
     assert runs.train_steps == 4 * SMALL.n_steps
     assert runs.state.alive.tolist() == [True] * 3
     assert runs.state.stopped_at.tolist() == [-1] * 3

@@ -321,7 +321,8 @@ def test_noise_comes_from_the_key():
 
 @pytest.mark.parametrize("name", strategy_names())
 def test_begins_with_the_strategys_own_distribution(name):
-    strategy = make_strategy(name).bind(TaskPool(np.arange(N)[:, None]))
+    pool = TaskPool(np.arange(N)[:, None], features={"target": np.arange(N) % 2})
+    strategy = make_strategy(name).bind(pool)
     teaching = teacher_of(strategy).begin(strategy)
     expected = np.cumsum(strategy.probabilities(strategy.init(N)))
     np.testing.assert_allclose(teaching.cumulative, expected, atol=1e-6)

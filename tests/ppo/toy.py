@@ -27,6 +27,7 @@ HORIZON = 9
 # Lengths 1 to 6, out of order, so that a task's number says nothing of its length.
 CONTEXTS = np.array([[3.0], [1.0], [6.0], [2.0], [5.0], [4.0]])
 LENGTHS = CONTEXTS[:, 0]
+POOL = TaskPool(CONTEXTS, features={"target": LENGTHS >= 5.0})
 SHORTEST_TASK, LONGEST_TASK = 1, 2
 
 
@@ -150,7 +151,7 @@ def make_runs(strategies: Strategy | list[Strategy], **others: Any) -> Runs:
     given |= {"evaluation": EvaluationPlan(every=128)} | others
     if isinstance(given["ppo"], PPOSettings):
         given["ppo"] = [given["ppo"]] * len(strategies)
-    return Runs(StepCorridor(), TaskPool(CONTEXTS), strategies, **given)
+    return Runs(StepCorridor(), POOL, strategies, **given)
 
 
 def set_policies(runs: Runs, *by_cell: Array) -> None:

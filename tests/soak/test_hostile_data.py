@@ -96,7 +96,7 @@ def test_random_evidence(report_counts):
     rng = np.random.default_rng(0)
     counts = Counter()
     for name in strategy_names():
-        pool = TaskPool(rng.normal(size=(7, 2)))
+        pool = TaskPool(rng.normal(size=(7, 2)), features={"target": [1, 0, 0, 1, 0, 0, 0]})
         for settings in ({}, {"v_min": None, "v_max": None}):
             try:
                 strategy = make_strategy(name, **settings)

@@ -18,6 +18,7 @@ from procurl import (
     OutcomeSuccess,
     ProCuRL,
     ProCuRLArgmax,
+    ProCuRLTarget,
     RolloutSuccess,
     Stage,
     Stages,
@@ -25,6 +26,7 @@ from procurl import (
     Strategy,
     SuccessAbove,
     Switch,
+    Target,
     TaskPool,
     TopRollouts,
     make_strategy,
@@ -61,8 +63,10 @@ class Case:
 
 
 def pool_of(n: int = N, contexts: Any = None) -> TaskPool:
-    """A pool of random contexts, or of those given."""
-    return TaskPool(np.random.default_rng(5).random((n, 2)) if contexts is None else contexts)
+    """A pool of random contexts, or of those given; the larger half of the first are targets."""
+    contexts = np.random.default_rng(5).random((n, 2)) if contexts is None else contexts
+    first = np.asarray(contexts)[:, 0]
+    return TaskPool(contexts, features={"target": first >= np.median(first)})
 
 
 def scaled(strategy: Strategy, setting: str, factor: float) -> Strategy:
@@ -97,6 +101,7 @@ REGISTERED: dict[str, dict[str, Any]] = {
     "sfl": {"numeric": "floor"},
     "plr": {"numeric": "rho"},
     "iid": {},
+    "target": {"numeric": "floor"},
     "learning-progress": {"numeric": "center"},
     "alp-gmm": {"numeric": "floor"},
     "stages": {"numeric": "keep"},
@@ -164,6 +169,16 @@ VARIANTS: dict[str, Case] = {
     "spdl in full steps": Case(
         lambda n: make_strategy("spdl", full_step=True), numeric="threshold"
     ),
+    "relative to the best near targets": Case(
+        lambda n: make_strategy("procurl-target", relative=True, bandwidth=0.2),
+        numeric="bandwidth",
+    ),
+    "targets by outcomes, only some of them": Case(
+        lambda n: ProCuRLTarget(success=OutcomeSuccess(), samples=2, floor=0.1),
+        relabel=None,
+        numeric="beta",
+    ),
+    "targets with a floor": Case(lambda n: Target(floor=0.2), numeric="floor"),
     "absolute learning progress": Case(
         lambda n: make_strategy("learning-progress", form="absolute"), numeric="center"
     ),

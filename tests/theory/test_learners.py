@@ -135,10 +135,10 @@ def test_theorem_2_prefers_a_harder_task_where_losses_teach_too():
 
 def distribution(name: str, p: np.ndarray, p_star: np.ndarray) -> np.ndarray:
     """[n] what a strategy does with the true p of every task."""
-    settings = {"p_star": p_star} if name.startswith("procurl-") else {}
-    curriculum = Curriculum(
-        make_strategy(name, **settings), TaskPool(np.arange(len(p))[:, None]), seed=0
-    )
+    strategy = make_strategy(name)
+    settings = {"p_star": p_star} if hasattr(strategy, "p_star") else {}
+    pool = TaskPool(np.arange(len(p))[:, None], features={"target": np.arange(len(p)) < 5})
+    curriculum = Curriculum(make_strategy(name, **settings), pool, seed=0)
     nothing = np.zeros(len(p))
     evidence = Evidence(
         step=1, values=p, rollout_success=p, wins=nothing, losses=nothing, score=p, played=nothing

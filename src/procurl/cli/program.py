@@ -195,8 +195,8 @@ def _add_pool_command(commands: Any) -> None:
     pool.add_argument(
         "--kind",
         default="uniform",
-        help="uniform, test, hard (PointMass and Karel), hard-test (Karel) or target (SparseGoal) "
-        "(default: %(default)s)",
+        help="uniform, test, hard (PointMass and Karel), hard-test (Karel), target (SparseGoal), "
+        "target-one-mode, target-two-modes or target-task (PointMass) (default: %(default)s)",
     )
     pool.add_argument(
         "--seed", type=integer, help="random seed (default: that of the built-in pool)"

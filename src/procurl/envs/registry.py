@@ -92,7 +92,8 @@ def make_pool(
     Args:
         name: of the environment.
         kind: `uniform` or `test`; PointMass and Karel also have `hard`, Karel has `hard-test`,
-            SparseGoal has `target`.
+            SparseGoal has `target`, PointMass `target-one-mode`, `target-two-modes` and
+            `target-task`.
         size: number of tasks; by default as in the paper.
         seed: of the draw; by default the one behind the published results.
     """

@@ -79,6 +79,7 @@ def _settings(
         "procurl-env-4": by_rollouts,
         "procurl-out": by_critic | _FIRST_OUTCOMES,
         "procurl-argmax": bounds,
+        "procurl-target": bounds,
         "space-alt": by_critic,
         "easy": by_rollouts,
         "hard": by_rollouts,

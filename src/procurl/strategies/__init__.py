@@ -4,8 +4,8 @@
 `success_strategy` wires an estimate of success, a potential (`potentials`) and a sampler
 (`samplers`) together; `procurl` and `easy_hard` only say which. `progress` holds the strategies
 that follow learning progress, `handmade` curricula laid out by hand, with the `conditions` that end
-a part of one, and `combined` the strategies made of others. The other modules are strategies of
-their own kind.
+a part of one, `targeted` those for pools in which some tasks matter more, and `combined` the
+strategies made of others. The other modules are strategies of their own kind.
 """
 
 from procurl.strategies.baselines.easy_hard import Easy, Hard
@@ -38,6 +38,7 @@ from procurl.strategies.samplers import Argmax, Proportional, Sampler, Softmax, 
 from procurl.strategies.schedules import LinearSchedule, Schedule, Scheduled
 from procurl.strategies.strategy import Strategy
 from procurl.strategies.success_strategy import SuccessStrategy
+from procurl.strategies.targeted import ProCuRLTarget, Target
 
 __all__ = [
     "ALPGMM",
@@ -62,6 +63,7 @@ __all__ = [
     "Potential",
     "ProCuRL",
     "ProCuRLArgmax",
+    "ProCuRLTarget",
     "Proportional",
     "Proximal",
     "SPaCE",
@@ -77,6 +79,7 @@ __all__ = [
     "SuccessAbove",
     "SuccessStrategy",
     "Switch",
+    "Target",
     "TopRollouts",
     "TopTasks",
     "as_strategy",

@@ -20,6 +20,7 @@ from procurl.strategies.parts_text import MakeStrategy, parts_of, read_parts
 from procurl.strategies.procurl import AutoProCuRL, ProCuRL, ProCuRLArgmax
 from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.strategy import Strategy
+from procurl.strategies.targeted import ProCuRLTarget, Target
 from procurl.success import CriticSuccess, OutcomeSuccess, RolloutSuccess
 
 DEFAULT_STRATEGY = "procurl"
@@ -61,6 +62,10 @@ _REGISTRY: dict[str, Entry] = {
         ProCuRLArgmax,
         "A small pool and a good critic; otherwise procurl-val explores more.",
     ),
+    "procurl-target": Entry(
+        ProCuRLTarget,
+        "Some tasks matter more than the others, and success carries over to near tasks.",
+    ),
     "space": Entry(
         SPaCE,
         "A baseline: a small set of tasks that grows once the critic stops improving on it.",
@@ -92,6 +97,10 @@ _REGISTRY: dict[str, Entry] = {
     "iid": Entry(
         IID,
         "The baseline to compare with, and enough if tasks are about equally hard.",
+    ),
+    "target": Entry(
+        Target,
+        "The baseline for targets, and enough if the agent can learn them without others.",
     ),
     "easy": Entry(
         Easy,

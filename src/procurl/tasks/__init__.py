@@ -1,1 +1,1 @@
-"""Pools of tasks, their CSV files, and neighboring tasks."""
+"""Pools of tasks, their CSV files, their targets, and neighboring tasks."""

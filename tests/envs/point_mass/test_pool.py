@@ -8,8 +8,10 @@ from procurl.envs.point_mass.dynamics import SparsePointMass
 from procurl.envs.point_mass.pool import KINDS, point_mass_pool
 from procurl.envs.point_mass.rules import CONTEXT_HIGH, CONTEXT_LOW
 
+MANY = [kind for kind in KINDS if kind != "target-task"]  # tasks
 
-@pytest.mark.parametrize("kind", KINDS)
+
+@pytest.mark.parametrize("kind", MANY)
 def test_every_pool_holds_100_different_playable_tasks(kind):
     pool = point_mass_pool(kind)
     assert len(pool) == 100
@@ -18,7 +20,7 @@ def test_every_pool_holds_100_different_playable_tasks(kind):
     np.testing.assert_array_equal(SparsePointMass().contexts_of(pool), pool.contexts)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MANY)
 def test_a_pool_is_decided_by_its_arguments(kind):
     same = point_mass_pool(kind, size=100, seed=7)
     assert point_mass_pool(kind).fingerprint == same.fingerprint
@@ -57,6 +59,26 @@ def test_half_of_the_hard_pool_has_narrow_gates_far_from_the_middle():
     assert (right[:, 1] == 0.5).mean() == pytest.approx(0.159, abs=0.04)  # clipped: 1 σ below
 
 
+def test_targets_are_narrow_gates_at_the_ends_of_the_wall():
+    one = point_mass_pool("target-one-mode", size=4000).contexts
+    two = point_mass_pool("target-two-modes", size=4000).contexts
+    for contexts in (one, np.abs(two)):
+        position, width, friction = contexts.T
+        assert np.median(position) == pytest.approx(3.9, abs=0.005)
+        assert (position == 4.0).mean() == pytest.approx(0.023, abs=0.01)  # clipped: 2 σ above
+        assert (width == 0.5).mean() == pytest.approx(0.5, abs=0.03)  # half of N(0.5, 0.05²)
+        assert width[width > 0.5].mean() - 0.5 == pytest.approx(0.05 * np.sqrt(2 / np.pi), abs=2e-3)
+        np.testing.assert_allclose([friction.mean(), friction.std()], [2.0, 4 / 12**0.5], atol=0.06)
+    assert (one[:, 0] > 3.0).all()
+    assert (two[:, 0] < 0.0).mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_single_task_is_a_target_too():
+    pool = point_mass_pool("target-task")
+    assert pool.contexts.tolist() == [[0.9, 0.5, 3.5]]
+    assert point_mass_pool("target-task", size=1, seed=3).fingerprint == pool.fingerprint
+
+
 def test_a_pool_smaller_than_four_has_no_hard_quarter():
     assert len(point_mass_pool("hard", size=3)) == 3
 
@@ -64,7 +86,8 @@ def test_a_pool_smaller_than_four_has_no_hard_quarter():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "easy"}, "kind must be one of uniform, test, hard, got 'easy'"),
+        ({"kind": "easy"}, "kind must be one of uniform, test, hard, target-.* got 'easy'"),
+        ({"kind": "target-task", "size": 2}, "size must be 1 for the kind 'target-task', .* got 2"),
         ({"size": 0}, "size must be an integer of at least 1, got 0"),
         ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
     ],

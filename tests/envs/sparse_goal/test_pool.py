@@ -31,6 +31,9 @@ def test_the_last_hundredth_are_targets_and_the_rest_is_uniform():
     np.testing.assert_allclose(share.std(axis=0), np.sqrt(1 / 12), atol=0.01)
     assert in_corridor(rest).mean() == pytest.approx(96 / 324, abs=0.02)  # areas
     assert (rest[:, 2] > 0.05).all()
+    marks = sparse_goal_pool("uniform").features["target"]
+    assert marks.tolist() == [0.0] * 9900 + [1.0] * 100
+    assert sparse_goal_pool("target").features["target"].all()
 
 
 def test_targets_fill_the_corridor_evenly():

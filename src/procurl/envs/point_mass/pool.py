@@ -1,4 +1,4 @@
-"""The pools of PointMass: uniform, for testing, and with many narrow gates far from the center."""
+"""The pools of PointMass: uniform, for testing, with many narrow gates, and targets."""
 
 import numpy as np
 
@@ -7,9 +7,13 @@ from procurl.internals.arrays import Floats
 from procurl.internals.checks import require_choice, require_integer
 from procurl.tasks.pool import TaskPool
 
-KINDS = ("uniform", "test", "hard")
+KINDS = ("uniform", "test", "hard", "target-one-mode", "target-two-modes", "target-task")
 SIZE = 100
 SEED = 7  # of ten draws, the one on which `iid` is closest to the paper; docs/environments.md
+# Of the paper on targets.
+MODE = (3.9, 0.5)  # mean of gate position and width
+MODE_SPREAD = 0.05  # standard deviation of both
+SINGLE_TASK = (0.9, 0.5, 3.5)
 
 
 def point_mass_pool(
@@ -20,22 +24,35 @@ def point_mass_pool(
     - `uniform`: gate position, gate width and friction uniform over their ranges;
     - `test`: drawn in the same way from other random numbers, so the two share no task;
     - `hard`: half uniform; a quarter with position N(3, 0.5²) and width N(1, 0.5²), a quarter with
-      position N(−3, 0.5²) and the same width; friction uniform. Draws are clipped to the ranges.
+      position N(−3, 0.5²) and the same width; friction uniform;
+    - `target-one-mode`: position N(3.9, 0.05²), width N(0.5, 0.05²), friction uniform;
+    - `target-two-modes`: the same, with position −3.9 in place of 3.9 in about half of the tasks;
+    - `target-task`: the one task (0.9, 0.5, 3.5).
+
+    Normal draws are clipped to the ranges.
 
     Args:
-        kind: `uniform`, `test` or `hard`.
-        size: number of tasks, 100 by default.
+        kind: one of the above.
+        size: number of tasks, 100 by default, 1 for `target-task`.
         seed: 7 by default.
     """
     require_choice("kind", kind, KINDS)
-    size = SIZE if size is None else size
+    single = kind == "target-task"
+    if size is None:
+        size = 1 if single else SIZE
     seed = SEED if seed is None else seed
     require_integer("size", size, at_least=1)
+    if single and size > 1:
+        raise ValueError(f"size must be 1 for the kind {kind!r}, which is one task, got {size}")
     require_integer("seed", seed, at_least=0)
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     contexts = rng.uniform(CONTEXT_LOW, CONTEXT_HIGH, (size, len(CONTEXT_NAMES)))
     if kind == "hard":
         contexts = _with_hard_gates(contexts, rng)
+    elif single:
+        contexts = np.array([SINGLE_TASK])
+    elif kind.startswith("target"):
+        contexts = _with_target_gates(contexts, rng, both=kind == "target-two-modes")
     return TaskPool(contexts, names=CONTEXT_NAMES)
 
 
@@ -49,3 +66,11 @@ def _with_hard_gates(contexts: Floats, rng: np.random.Generator) -> Floats:
     hard = contexts.copy()
     hard[-2 * quarter :, :2] = np.stack([position, width], axis=1)
     return np.clip(hard, CONTEXT_LOW, CONTEXT_HIGH)
+
+
+def _with_target_gates(contexts: Floats, rng: np.random.Generator, both: bool) -> Floats:
+    """`contexts` with gates of the lowest width near one side, or near either of `both`."""
+    gates = rng.normal(MODE, MODE_SPREAD, (len(contexts), 2))
+    if both:
+        gates[:, 0] *= rng.choice([-1.0, 1.0], len(contexts))
+    return np.clip(np.column_stack([gates, contexts[:, 2]]), CONTEXT_LOW, CONTEXT_HIGH)

@@ -13,6 +13,7 @@ from procurl.envs.sparse_goal.rules import (
 from procurl.internals.arrays import Floats
 from procurl.internals.checks import require_choice, require_integer
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.targets import TARGET
 
 SIZES = {"uniform": 10_000, "test": 10_000, "target": 100}
 SEED = 0
@@ -29,6 +30,8 @@ def sparse_goal_pool(
     - `test`: drawn in the same way from other random numbers, so the two share no task;
     - `target`: goals uniform over the corridor, tolerance 0.05.
 
+    The feature `target` is 1 on targets.
+
     Args:
         kind: `uniform`, `test` or `target`.
         size: number of tasks; 10,000 by default, 100 for `target`.
@@ -42,7 +45,9 @@ def sparse_goal_pool(
     rng = np.random.default_rng([seed, list(SIZES).index(kind)])
     targets = size if kind == "target" else round(size / TARGETS_ONE_IN)
     uniform = rng.uniform(CONTEXT_LOW, CONTEXT_HIGH, (size - targets, len(CONTEXT_NAMES)))
-    return TaskPool(np.concatenate([uniform, _targets(rng, targets)]), names=CONTEXT_NAMES)
+    contexts = np.concatenate([uniform, _targets(rng, targets)])
+    is_target = np.arange(size) >= size - targets
+    return TaskPool(contexts, names=CONTEXT_NAMES, features={TARGET: is_target})
 
 
 def _targets(rng: np.random.Generator, count: int) -> Floats:

@@ -1,0 +1,69 @@
+"""Targets are marked in a pool, or added to it."""
+
+import numpy as np
+import pytest
+
+from procurl import TaskPool, add_targets
+from procurl.tasks.targets import target_ids
+
+
+def test_targets_are_the_tasks_whose_feature_is_not_0():
+    pool = TaskPool([[0.0], [1.0], [2.0]], features={"target": [0, 1, 0.5], "exam": [1, 0, 0]})
+    assert target_ids(pool).tolist() == [1, 2]
+    assert target_ids(pool, "exam").tolist() == [0]
+
+
+def test_the_error_names_the_features_and_the_remedy():
+    pool = TaskPool([[0.0]], features={"size": [3], "weight": [1]})
+    message = "'goal' is not a feature of the pool .its features: size, weight.. .*add_targets"
+    with pytest.raises(ValueError, match=message):
+        target_ids(pool, "goal")
+
+
+def test_new_targets_come_last_and_known_ones_are_marked_in_place():
+    pool = TaskPool([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], names=["x", "y"])
+    targets = TaskPool([[9.0, 9.0], [2.0, 3.0], [8.0, 8.0]], names=["x", "y"])
+    both = add_targets(pool, targets)
+    assert both.names == ("x", "y")
+    assert both.contexts[:3].tolist() == pool.contexts.tolist()
+    assert both.contexts[3:].tolist() == [[9.0, 9.0], [8.0, 8.0]]
+    assert both.features["target"].tolist() == [0, 1, 0, 1, 1]
+    assert add_targets(both, targets).fingerprint == both.fingerprint
+
+
+def test_the_column_is_marked_anew():
+    pool = TaskPool([[0.0], [1.0]], features={"target": [1, 0]})
+    assert add_targets(pool, TaskPool([[1.0]])).features["target"].tolist() == [0, 1]
+    assert add_targets(pool, TaskPool([[1.0]]), "exam").features["exam"].tolist() == [0, 1]
+
+
+def test_features_of_both_pools_and_labels_are_kept():
+    pool = TaskPool([[0.0]], features={"size": [1], "own": [2]}, labels=["first"])
+    targets = TaskPool([[1.0], [0.0]], features={"size": [5, 6]}, labels=["a", "b"])
+    both = add_targets(pool, targets)
+    assert both.features["size"].tolist() == [1, 5]
+    assert set(both.features) == {"size", "target"}
+    assert both.labels == ("first", "target 0")
+
+
+def test_a_marked_pool_survives_a_file(tmp_path):
+    pool = add_targets(TaskPool([[0.0], [1.0]]), TaskPool([[5.0]]))
+    pool.to_csv(tmp_path / "pool.csv")
+    np.testing.assert_array_equal(target_ids(TaskPool.from_csv(tmp_path / "pool.csv")), [2])
+
+
+@pytest.mark.parametrize(
+    ("pool", "targets", "message"),
+    [
+        (TaskPool([[0.0]]), TaskPool.from_seeds(2), "targets must hold contexts, got TaskPool"),
+        (TaskPool(["a"]), TaskPool([[0.0]]), "pool must hold contexts"),
+        (
+            TaskPool([[0.0]], names=["x"]),
+            TaskPool([[0.0]], names=["y"]),
+            "must have the context columns of the pool, x, got y",
+        ),
+    ],
+)
+def test_pools_that_do_not_fit_are_refused(pool, targets, message):
+    with pytest.raises(ValueError, match=message):
+        add_targets(pool, targets)
