@@ -218,7 +218,7 @@ def test_a_directory_in_place_of_a_pool_is_reported(env, tmp_path, capsys):
     assert f"{tmp_path} is a directory: a pool is read from a CSV file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--pool", "--test-pool"])
+@pytest.mark.parametrize("option", ["--pool", "--test-pool", "--target-pool"])
 def test_a_pool_with_other_columns_is_refused_before_training(option, tmp_path, capsys):
     path = tmp_path / "pool.csv"
     path.write_text("foo,bar,baz\n0,1,1\n")

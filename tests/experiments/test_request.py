@@ -9,6 +9,7 @@ import pytest
 from gymnasium import spaces
 
 from procurl import TaskPool
+from procurl.envs import make_pool
 from procurl.experiments import comparison as compare_module
 from procurl.experiments.batches import Job
 from procurl.experiments.comparison import compare, headline
@@ -33,7 +34,7 @@ from tests.experiments.counting import BATCH, POOL, job
 
 def request(out=Path("nowhere"), seeds=8, env="pointmass-s", strategies=("iid",), **options):
     """A request with options of any group."""
-    names = ("engine", "steps", "width")
+    names = ("engine", "steps", "width", "target_pool")
     training = {name: options.pop(name) for name in names if name in options}
     evaluation = {name: options.pop(name) for name in tuple(options) if name.startswith("eval")}
     return ComparisonRequest(
@@ -301,3 +302,27 @@ def test_a_pool_may_be_the_environments_own_or_a_function():
     assert (pool.fingerprint, test_pool) == (lengths().fingerprint, None)
     with pytest.raises(ValueError, match="has no pool of tasks"):
         ComparisonRequest(env, (), 1, Path("nowhere")).pools  # noqa: B018
+
+
+def test_targets_are_added_to_the_pool_and_are_the_test_pool():
+    targets = make_pool("pointmass-s", "target-two-modes", size=5)
+    given = request(strategies=["procurl-target", "target"], target_pool=targets)
+    given.check_pool()
+    pool, test_pool = given.pools
+    assert pool.features["target"].tolist() == [0.0] * 100 + [1.0] * 5
+    assert pool.contexts[100:].tolist() == targets.contexts.tolist()
+    assert test_pool is targets
+    assert make_experiment(given, "cpu").test_hash == targets.fingerprint
+
+
+def test_a_test_pool_beside_targets_is_kept():
+    targets, other = (make_pool("pointmass-s", kind, size=5) for kind in ("hard", "test"))
+    given = replace(request(target_pool=targets), evaluation=EvaluationOptions(test_pool=other))
+    pool, test_pool = given.pools
+    assert (len(pool), test_pool) == (105, other)
+
+
+def test_a_strategy_for_targets_is_refused_without_any(trained, tmp_path):
+    with pytest.raises(ValueError, match="targets='target' is not a feature of the pool"):
+        compare(request(tmp_path / "out", strategies=["procurl-target"]))
+    assert not (tmp_path / "out").exists()

@@ -149,6 +149,12 @@ def _add_task_options(add: Callable[..., Any]) -> None:
     )
     add("--test-pool", metavar="FILE", help="second pool, played at every evaluation")
     add(
+        "--target-pool",
+        metavar="FILE",
+        help="tasks that matter more than the others: added to the training pool as targets of "
+        "procurl-target and target, and played at every evaluation unless --test-pool is given",
+    )
+    add(
         "--set-task",
         metavar="FUNCTION",
         help="FILE.py:function, called as function(env, task) before each reset, for environments "
@@ -234,6 +240,7 @@ def _request(parsed: argparse.Namespace) -> Any:
             engine=parsed.engine,
             settings=parsed.settings,
             pool=parsed.pool,
+            target_pool=parsed.target_pool,
             width=parsed.width,
             algo=parsed.algo,
             policy=parsed.policy,

@@ -37,7 +37,7 @@ def make_experiment(request: ComparisonRequest, device: str) -> Experiment:
         n_envs=training.n_envs,
         width=width_of(request, device),
         pool=_place(training.pool),
-        test_pool=_place(evaluation.test_pool),
+        test_pool=_place(request.test_pool),
         test_hash=None if test_pool is None else test_pool.fingerprint,
         device=device,
         student=describe(request.student),

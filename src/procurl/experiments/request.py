@@ -42,6 +42,7 @@ from procurl.records.experiment import Contender
 from procurl.strategies import strategy_names
 from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.targets import add_targets
 
 BACKENDS = ("local", "ray")
 
@@ -57,6 +58,8 @@ class TrainingOptions:
         settings: of the algorithm that replace its defaults or the paper's, each as `name=value`.
         pool: the training pool, its file, `seeds:N` or `FILE.py:function`; None for the
             environment's own.
+        target_pool: tasks that matter more than the others, as for `pool`: they are added to the
+            pool, marked as targets, and are the test pool unless another one is given.
         width: seeds of a strategy that are trained side by side; None for the width of the
             directory, or a default that depends on the number of seeds and the kind of device.
         algo: class of Stable-Baselines3 or sb3-contrib, for the engine `sb3`; None for PPO.
@@ -69,6 +72,7 @@ class TrainingOptions:
     engine: str | None = None
     settings: Sequence[str] = ()
     pool: str | TaskPool | None = None
+    target_pool: str | TaskPool | None = None
     width: int | None = None
     algo: str | None = None
     policy: str | None = None
@@ -238,20 +242,31 @@ class ComparisonRequest:
     @cached_property
     def pools(self) -> tuple[TaskPool, TaskPool | None]:
         """The training and the test pool; raises if the environment cannot play their tasks."""
-        given, test = self.training.pool, self.evaluation.test_pool
-        test_pool = test if isinstance(test, TaskPool | None) else read_pool(test, self.env)
+        given = self.training.pool
+        test_pool, targets = self._read(self.test_pool), self._read(self.training.target_pool)
         if isinstance(given, TaskPool):
             pool = given
         elif self.source is not None:
             pool = pool_of(self.source, given)
         else:
             pool = make_pool(self.env) if given is None else read_pool(given, self.env)
+        if targets is not None:
+            pool = add_targets(pool, targets)
         if self.source is None:
             env = make_host_env(self.env)
             for each in (pool, test_pool):
                 if each is not None:
                     env.contexts_of(each)
         return pool, test_pool
+
+    @property
+    def test_pool(self) -> str | TaskPool | None:
+        """The pool to play at every evaluation, or its text: by default the targets."""
+        given = self.evaluation.test_pool
+        return self.training.target_pool if given is None else given
+
+    def _read(self, pool: str | TaskPool | None) -> TaskPool | None:
+        return pool if isinstance(pool, TaskPool | None) else read_pool(pool, self.env)
 
     @property
     def contenders(self) -> list[Contender]:
