@@ -15,7 +15,9 @@ def test_targets_are_the_tasks_whose_feature_is_not_0():
 
 def test_the_error_names_the_features_and_the_remedy():
     pool = TaskPool([[0.0]], features={"size": [3], "weight": [1]})
-    message = "'goal' is not a feature of the pool .its features: size, weight.. .*add_targets"
+    message = (
+        "'goal' is not a feature of the pool .its features: size, weight.. .*--target-pool FILE"
+    )
     with pytest.raises(ValueError, match=message):
         target_ids(pool, "goal")
 

@@ -18,7 +18,8 @@ def target_ids(pool: TaskPool, column: str = TARGET) -> Ids:
         raise ValueError(
             f"targets={column!r} is not a feature of the pool (its features: {known}). Mark the "
             f"tasks that matter with TaskPool(…, features={{{column!r}: …}}) or the column "
-            f"'feature:{column}' of its CSV file, or add them with procurl.add_targets"
+            f"'feature:{column}' of its CSV file, or add them: with procurl.add_targets, on the "
+            "command line with --target-pool FILE"
         )
     marked = np.flatnonzero(pool.features[column])
     if not marked.size:

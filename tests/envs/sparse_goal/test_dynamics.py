@@ -74,6 +74,7 @@ def test_the_outer_wall_stops_each_coordinate_alone(sign):
         (-5.1, -5.1, (0.8, 0.6), (-5.0, -5.0)),  # into the corner: both stay
         (-5.0, 2.0, (1.0, 0.0), (-5.0, 2.0)),  # at the edge already
         (-5.0, 2.0, (0.0, 1.0), (-5.0, 2.3)),  # along the edge
+        (-5.0, -5.2, (0.0, 1.0), (-5.0, -4.9)),  # along the edge, from beyond its corner
         (-5.1, -5.2, (1.0, 0.0), (-4.8, -5.2)),  # below the wall: nothing stops it
     ],
 )
