@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from procurl import IID, Curriculum, Evidence, Mix, TaskPool, make_strategy
-from tests.strategies.cases import CASES
+from tests.strategies.cases import CASES, pool_of
 from tests.strategies.evidence import full_evidence
 
 # Strategies that stay on their pool, and how they are called.
@@ -63,22 +63,22 @@ def test_every_strategy_goes_on_or_says_that_it_cannot(name):
     """After a change to an equal pool, the next evidence has the effect that it would have had."""
     case = CASES[name]
     contexts = np.random.default_rng(5).random((8, 2))
-    curriculum = Curriculum(case.make(7), TaskPool(contexts[:7]))
+    curriculum = Curriculum(case.make(7), pool_of(7, contexts[:7]))
     for i in range(3):
         curriculum.observe(full_evidence(7, seed=i, step=1024 * (i + 1)))
     before = curriculum.probabilities()
     called = FIXED.get(type(curriculum.strategy).__name__)
     if called:
         with pytest.raises(ValueError, match=f"{called} cannot keep its state on another pool"):
-            curriculum.change_pool(TaskPool(contexts[:7]))
+            curriculum.change_pool(pool_of(7, contexts[:7]))
         np.testing.assert_array_equal(curriculum.probabilities(), before)
         return
     other = copy.deepcopy(curriculum)
-    curriculum.change_pool(TaskPool(contexts[:7]))
+    curriculum.change_pool(pool_of(7, contexts[:7]))
     for each in (curriculum, other):
         each.observe(full_evidence(7, seed=9, step=5000))
     np.testing.assert_allclose(curriculum.probabilities(), other.probabilities(), rtol=1e-9)
-    curriculum.change_pool(TaskPool(contexts[[7, 2, 0, 1, 3, 5, 6]]))
+    curriculum.change_pool(pool_of(7, contexts[[7, 2, 0, 1, 3, 5, 6]]))
     assert curriculum.probabilities().sum() == pytest.approx(1)
 
 
