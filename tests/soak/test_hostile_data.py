@@ -102,7 +102,7 @@ def test_random_evidence(report_counts):
                 strategy = make_strategy(name, **settings)
             except (TypeError, ValueError):
                 continue
-            for _ in range(60):
+            for _ in range(90):
                 curriculum = Curriculum(strategy, pool, seed=0)
                 for step in range(20):
                     _offer(curriculum, random_evidence(rng, step, len(pool)), counts)

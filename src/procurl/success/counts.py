@@ -10,6 +10,7 @@ from procurl.success.normalize import keep_finite
 
 DECAY = 0.7  # of wins and losses, per pass over the pool
 VISITS = 16.0  # episodes on a task after which those before mostly no longer count
+LARGEST_RATIO = 1e15  # of an old range to a new one; its square fits single precision
 RECENT = 64.0  # episodes that the critic is calibrated against
 
 
@@ -68,6 +69,7 @@ def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> Out
     partial = counts.partial
     if partial is not None:
         new = nothing if evidence.partial is None else keep_finite(evidence.partial, nothing)
+        new = xp.minimum(new, _whole(wins, losses))
         partial = (partial * faded + new).astype(dtype, copy=False)
     return counts._replace(
         wins=(counts.wins * faded + wins).astype(dtype, copy=False),
@@ -97,7 +99,8 @@ def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
         wins = xp.clip((total - low * played) / span, 0.0, played)
     partial = counts.partial
     if partial is not None:
-        ratio = (counts.high - counts.low) / span
+        with np.errstate(over="ignore"):
+            ratio = xp.minimum((counts.high - counts.low) / span, LARGEST_RATIO)
         spread = _spread(counts.wins, counts.losses, partial) * ratio**2
         partial = xp.where(same, partial, _partial(wins, played - wins, spread)).astype(dtype)
     return OutcomeCounts(
@@ -111,9 +114,13 @@ def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
 
 def _spread(wins: Array, losses: Array, partial: Array) -> Array:
     """[n] the sum of squared deviations of single outcomes from their mean."""
-    xp = namespace(wins, partial)
+    return namespace(wins, partial).maximum(_whole(wins, losses) - partial, 0.0)
+
+
+def _whole(wins: Array, losses: Array) -> Array:
+    """[n] the largest that `partial` can be: if all outcomes are equal."""
     played = wins + losses
-    return xp.maximum(wins * losses / xp.where(played > 0.0, played, 1.0) - partial, 0.0)
+    return wins * (losses / namespace(played).where(played > 0.0, played, 1.0))
 
 
 def _partial(wins: Array, losses: Array, spread: Array) -> Array:

@@ -199,12 +199,18 @@ class JointSuccess(Success):
         if xp is np and not partial.any():  # every outcome was 0 or 1
             return np.ones_like(estimate)
         wins, losses = xp.sum(counts.wins), xp.sum(counts.losses)
-        whole = wins * losses / xp.where(wins + losses > 0.0, wins + losses, 1.0)
-        share = xp.sum(partial) / xp.where(whole > 0.0, whole, 1.0)
+        whole = wins * (losses / xp.where(wins + losses > 0.0, wins + losses, 1.0))
+        share = _share(xp.sum(partial), whole)
         at_most = estimate * (1.0 - estimate)
         a = self.prior_weight
         partial = (partial + a * share * at_most) / (counts.wins + counts.losses + a)
-        return xp.clip(1.0 - partial / xp.where(at_most > 0.0, at_most, 1.0), 0.0, 1.0)
+        return 1.0 - _share(partial, at_most)
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """part / whole, at most 1; 0 of nothing."""
+    xp = namespace(part, whole)
+    return xp.minimum(part, whole) / xp.where(whole > 0.0, whole, 1.0)
 
 
 def _sigmoid(x: Array) -> Array:
