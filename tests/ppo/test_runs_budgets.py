@@ -22,6 +22,7 @@ def batch(budgets, seeds):
     return runs
 
 
+@pytest.mark.soak
 def test_what_a_run_does_does_not_depend_on_which_others_are_due():
     """The same run in another group, with runs that are due more often."""
     rare = batch([1.1] * WIDTH, tuple(range(WIDTH)))

@@ -186,6 +186,7 @@ def test_recurrent_ppo():
     require_hard_tasks_later(trained(model, 640)[0])
 
 
+@pytest.mark.soak
 def test_ppo_in_jax():
     sbx = pytest.importorskip("sbx")
     model = sbx.PPO("MlpPolicy", guess_env(), **on_policy())

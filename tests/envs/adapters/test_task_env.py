@@ -226,6 +226,7 @@ def play_in(workers):
         workers.close()
 
 
+@pytest.mark.soak
 def test_vectors_of_sb3_take_tasks_and_give_records_by_env_method():
     drawn, tasks, (left, right) = play_in(DummyVecEnv([make_worker, make_worker]))
     assert left.tasks[:3].tolist() == [drawn[0], 3, 1]

@@ -79,6 +79,7 @@ def test_every_stored_solution_solves_its_task(kind):
         (KarelDifficulty(max_walls=9, max_markers=3, changes=(0.0, 0.0, 1.0, 1.0)), 60),
     ],
 )
+@pytest.mark.soak
 def test_no_shorter_solution_exists(difficulty, count):
     tasks = generate_karel_tasks(difficulty, count, seed=5)
     # A full search costs millions of states for the longest tasks; the walls keep these few.

@@ -76,6 +76,7 @@ def test_the_improvement_figure_is_a_png(tmp_path):
     assert blue > 500  # the curves of p* = 1 are there
 
 
+@pytest.mark.soak
 def test_the_command_prints_a_table_and_writes_the_figures(tmp_path, capsys):
     out = tmp_path / "new" / "theory"
     assert main(["--out", str(out), "--seeds", "2", "--episodes", "20"]) == 0

@@ -214,6 +214,7 @@ def spawned(n_envs):
     return AsyncVectorEnv([task_env] * n_envs, context="spawn", autoreset_mode=SAME_STEP)
 
 
+@pytest.mark.soak
 def test_every_vector_environment_gives_the_same_run():
     """The corridor has no chance of its own, so native, one after another, wrapped and in processes
     of their own must agree bit for bit.

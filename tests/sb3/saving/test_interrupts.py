@@ -106,6 +106,7 @@ def test_after_an_error_ctrl_c_is_what_it_was(tmp_path):
     assert model.num_timesteps == 128
 
 
+@pytest.mark.soak
 def test_environments_in_processes_ignore_ctrl_c():
     env = SubprocVecEnv([walk_env] * 2)
     model = PPO("MlpPolicy", env, n_steps=32, batch_size=32, device="cpu")

@@ -106,6 +106,7 @@ def test_a_wider_range_of_returns_is_not_progress():
     assert state.visits.change == pytest.approx(np.zeros(len(state.visits.change)))
 
 
+@pytest.mark.soak
 def test_single_precision_under_jit_agrees_over_many_fits():
     """Also with constant columns and tasks in the same place."""
     rng = np.random.default_rng(4)
