@@ -149,7 +149,7 @@ def test_a_report_that_fails_does_not_cost_the_runs_their_success(
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("strategy")
-    assert "\n\nMean return over the pool ± 95% interval, which needs 3 runs.\n" in printed
+    assert "\n\nMean return over the pool ± 95% interval (from 3 runs on).\n" in printed
     assert "report:" not in printed
     assert f"records: procurl export {compared}" in printed
     (message,) = caplog.messages

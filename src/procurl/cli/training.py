@@ -205,7 +205,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         require_extra("jax", "jax", "flax", "optax")
     with _log_to_stderr("procurl.experiments.comparison"):
         summary = compare(request)
-    print(f"{summary.table}\n\nMean return over the pool ± 95% interval, which needs 3 runs.")
+    print(f"{summary.table}\n\nMean return over the pool ± 95% interval (from 3 runs on).")
     if summary.report is not None:
         print(f"report: {summary.report}")
     print(f"records: procurl export {out}")
