@@ -60,16 +60,14 @@ def test_without_contexts_a_task_starts_from_the_rate_of_the_pool():
 def test_with_contexts_a_task_starts_from_the_rate_around_it():
     """Tasks 0 to 3 won 3 of 3 episodes, tasks 4 to 7 none of 4.
 
-    All: (3 + 1/2)/(7 + 1) = 0.4375, pool: (3 + 0.4375)/8 = 0.4296875. Cells:
-    r = (3 + 0.4296875)/4 = 0.857421875 and r = 0.4296875/5 = 0.0859375. Task 0 won one episode:
-    p = (1 + r)/2 = 0.9287109375; task 4 lost four: p = r/5 = 0.0171875; task 7 was not played.
+    Pool: (3 + 1/2)/(7 + 1) = 0.4375. Cells: r = (3 + 0.4375)/4 = 0.859375 and
+    r = 0.4375/5 = 0.0875. Task 0 won one episode: p = (1 + r)/2 = 0.9296875; task 4 lost four:
+    p = r/5 = 0.0175; task 7 was not played.
     """
     success = JointSuccess().bind(TaskPool(np.arange(8.0)[:, None]))
     state = after(success, evidence(wins=[1, 2, 0, 0, 0, 0, 0, 0], losses=[0] * 4 + [4, 0, 0, 0]))
-    assert state.around == pytest.approx([0.857421875] * 4 + [0.0859375] * 4)
-    assert state.estimate[[0, 3, 4, 7]] == pytest.approx(
-        [0.9287109375, 0.857421875, 0.0171875, 0.0859375]
-    )
+    assert state.around == pytest.approx([0.859375] * 4 + [0.0875] * 4)
+    assert state.estimate[[0, 3, 4, 7]] == pytest.approx([0.9296875, 0.859375, 0.0175, 0.0875])
 
 
 def test_before_the_first_episode_critic_and_pool_count_alike():

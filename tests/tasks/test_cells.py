@@ -29,7 +29,7 @@ def test_cells_are_balanced_and_hold_each_task_once(n, kind):
     assert max(sizes) - min(sizes) <= 1
     # As many halvings as leave at least four tasks in each cell.
     assert len(held) == 2 ** max(0, int(np.log2(n / SMALLEST)))
-    rates = cell_rates(cells, np.ones(n), np.ones(n), 1.0, np.float64(0.5))
+    rates = cell_rates(cells, np.ones(n), np.ones(n), 1.0)
     assert rates.shape == (n,)
     assert ((rates > 0.5) & (rates < 1.0)).all()  # and none is NaN
 
@@ -71,7 +71,7 @@ def test_rates_of_two_cells_by_hand(xp):
     cells = nested_cells(np.arange(8.0)[:, None])
     wins = xp.asarray([1.0, 2, 0, 0, 0, 0, 0, 0])
     total = xp.asarray([1.0, 2, 0, 0, 4, 0, 0, 0])
-    rates = cell_rates(cells, wins, total, 1.0, xp.asarray(0.5))
+    rates = cell_rates(cells, wins, total, 1.0)
     np.testing.assert_allclose(rates, [0.859375] * 4 + [0.0875] * 4, rtol=1e-6)
 
 
@@ -80,6 +80,6 @@ def test_a_cell_without_episodes_has_the_rate_of_the_larger_one():
     cells = nested_cells(np.arange(8.0)[:, None])
     wins, total = np.zeros(8), np.zeros(8)
     wins[0], total[0] = 3.0, 4.0
-    rates = cell_rates(cells, wins, total, 2.0, np.float64(0.5))
+    rates = cell_rates(cells, wins, total, 2.0)
     assert rates[4:] == pytest.approx([2 / 3] * 4)
     assert rates[:4] == pytest.approx([(3 + 2 * 2 / 3) / 6] * 4)

@@ -159,13 +159,12 @@ class JointSuccess(Success):
 
     def _around(self, counts: OutcomeCounts) -> Array:
         """[n] the rate of wins near each task."""
+        played, a = counts.wins + counts.losses, self.prior_weight
+        if self.cells is not None:
+            return cell_rates(self.cells, counts.wins, played, a)
         xp = namespace(counts.wins)
-        played = counts.wins + counts.losses
-        a = self.prior_weight
         rate = (xp.sum(counts.wins) + 0.5 * a) / (xp.sum(played) + a)
-        if self.cells is None:
-            return xp.broadcast_to(rate, played.shape)
-        return cell_rates(self.cells, counts.wins, played, a, rate)
+        return xp.broadcast_to(rate, played.shape)
 
     def _critic(self, state: JointState, recent: OutcomeCounts, evidence: Evidence) -> Array:
         """[n] what the critic says, in [0, 1]; what it said last if it says nothing."""

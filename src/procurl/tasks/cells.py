@@ -54,25 +54,24 @@ def _cells(order: NDArray[np.intp], starts: NDArray[np.intp]) -> Cells:
     return Cells(tasks, cell)
 
 
-def cell_rates(cells: Cells, wins: Array, total: Array, weight: float, start: Array) -> Array:
+def cell_rates(cells: Cells, wins: Array, total: Array, weight: float) -> Array:
     """[n] the rate of wins around each task, by its cells from the whole pool to the finest.
 
     With S wins among N in a cell, and r the rate of the cell around it, its own rate is
 
         (S + weight · r) / (N + weight),
 
-    so that a neighborhood is as small as the data allow.
+    so that a neighborhood is as small as the data allow. Around the whole pool, r is one half.
 
     Args:
         cells: from `nested_cells`.
         wins: [n] S of single tasks.
         total: [n] N of single tasks.
         weight: of the larger cell, in episodes.
-        start: [] the rate around the pool.
     """
     levels = list(zip(_sums(cells, wins), _sums(cells, total), strict=True))
     xp = namespace(wins, total)
-    rate = xp.reshape(start, (1,))
+    rate = xp.full((1,), 0.5, dtype=wins.dtype)
     for won, played in reversed(levels):
         rate = xp.repeat(rate, won.shape[0] // rate.shape[0])
         rate = (won + weight * rate) / (played + weight)
