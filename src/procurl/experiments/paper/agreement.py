@@ -18,6 +18,7 @@ QUARTERS = (250_000, 500_000, 1_000_000)
 HARD_STEPS = (*QUARTERS, 1_500_000, 2_000_000)
 
 METRICS_ROWS = (
+    "procurl",
     "procurl-env",
     "procurl-env-4",
     "procurl-env-2",
@@ -33,7 +34,7 @@ METRICS_ROWS = (
 )
 CURVE_ROWS = tuple(name for name in METRICS_ROWS if name not in ("procurl-env-4", "procurl-env-2"))
 TEST_ROWS = tuple(name for name in CURVE_ROWS if name not in ("easy", "hard"))
-HARD_ROWS = ("procurl-val", "procurl-out", "iid")
+HARD_ROWS = ("procurl", "procurl-val", "procurl-out", "iid")
 
 
 class Row(NamedTuple):

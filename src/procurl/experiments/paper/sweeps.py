@@ -96,6 +96,6 @@ FIELD = (
 FIELD_BY_SWEEP = {
     POINT_MASS: (*FIELD, "learning-progress:form=absolute", "plr:score=maxmc"),
     HARD: FIELD,
-    # Karel's tasks have no contexts for alp-gmm, and anneal would follow the column of stages.
-    KAREL: tuple(name for name in FIELD if name not in ("alp-gmm", "anneal")),
+    # Karel's tasks have no contexts for alp-gmm.
+    KAREL: tuple(name for name in FIELD if name != "alp-gmm"),
 }
