@@ -62,3 +62,6 @@ def test_an_experiment_is_evaluated_as_it_says_and_else_as_in_the_paper():
     own = preset_of(Experiment("antgoal", "jax", 1000, eval_every=5000, eval_episodes=2))
     assert (own.eval_every, own.eval_episodes) == (5000, 2)
     assert own._replace(eval_every=100_000, eval_episodes=10) == preset("antgoal")
+    own = preset_of(Experiment("antgoal", "jax", 1000, eval_tasks=7, eval_stochastic=False))
+    assert (own.eval_tasks, own.eval_stochastic) == (7, False)
+    assert own._replace(eval_tasks=None, eval_stochastic=True) == preset("antgoal")

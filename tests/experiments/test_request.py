@@ -24,7 +24,7 @@ from procurl.experiments.request import (
 )
 from procurl.experiments.running import ray_backend
 from procurl.experiments.running.slots import NAMES
-from procurl.records.experiment import RunPlan
+from procurl.records.experiment import RunPlan, differences
 from procurl.records.results import RunId
 from procurl.records.store import open_experiment, read_store
 from tests.experiments import corridor
@@ -312,7 +312,8 @@ def test_targets_are_added_to_the_pool_and_are_the_test_pool():
     assert pool.features["target"].tolist() == [0.0] * 100 + [1.0] * 5
     assert pool.contexts[100:].tolist() == targets.contexts.tolist()
     assert test_pool is targets
-    assert make_experiment(given, "cpu").test_hash == targets.fingerprint
+    experiment = make_experiment(given, "cpu")
+    assert (experiment.test_hash, experiment.test_name) == (targets.fingerprint, "targets")
 
 
 def test_a_test_pool_beside_targets_is_kept():
@@ -320,9 +321,22 @@ def test_a_test_pool_beside_targets_is_kept():
     given = replace(request(target_pool=targets), evaluation=EvaluationOptions(test_pool=other))
     pool, test_pool = given.pools
     assert (len(pool), test_pool) == (105, other)
+    assert make_experiment(given, "cpu").test_name == "test"
 
 
 def test_a_strategy_for_targets_is_refused_without_any(trained, tmp_path):
     with pytest.raises(ValueError, match="targets='target' is not a feature of the pool"):
         compare(request(tmp_path / "out", strategies=["procurl-target"]))
     assert not (tmp_path / "out").exists()
+
+
+def test_evaluations_as_in_the_preset_are_the_same_experiment():
+    plain = make_experiment(request(), "cpu")
+    assert make_experiment(request(eval_stochastic=False), "cpu") == plain
+    other = make_experiment(request(eval_stochastic=True, eval_tasks=20), "cpu")
+    assert (other.eval_stochastic, other.eval_tasks) == (True, 20)
+    assert differences(plain, other) == (
+        "eval_tasks is the default, not 20; eval_stochastic is the default, not True"
+    )
+    with pytest.raises(ValueError, match="eval_tasks must be an integer of at least 1, got 0"):
+        EvaluationOptions(eval_tasks=0).check()

@@ -208,7 +208,7 @@ def test_a_directory_is_extended_and_nothing_is_taken_back(tmp_path):
 
 def test_a_directory_from_before_evaluation_options_continues(tmp_path):
     old = asdict(replace(EXPERIMENT, pool_hash=POOL.fingerprint))
-    for name in ("eval_every", "eval_episodes"):
+    for name in ("eval_every", "eval_episodes", "eval_tasks", "eval_stochastic", "test_name"):
         del old[name]
     create_file(tmp_path / FILE, {"experiment": json.dumps(old), "pool": pack_pool(POOL)})
     open_experiment(tmp_path, EXPERIMENT, POOL).close()

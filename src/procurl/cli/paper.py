@@ -4,7 +4,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from procurl.cli.training import add_evaluation_options, integer, require_directory, require_extra
+from procurl.cli.training import (
+    add_evaluation_options,
+    evaluation_options,
+    integer,
+    require_directory,
+    require_extra,
+)
 
 
 def add_paper_command(commands: Any) -> None:
@@ -87,7 +93,7 @@ def _paper(parsed: argparse.Namespace) -> int:
     options = PaperOptions(
         strategies=parsed.strategies,
         training=TrainingOptions(parsed.steps, parsed.n_envs, parsed.engine),
-        evaluation=EvaluationOptions(parsed.eval_every, parsed.eval_episodes),
+        evaluation=EvaluationOptions(**evaluation_options(parsed)),
         execution=ExecutionOptions(parsed.backend, parsed.ray_address, parsed.workers),
         command=parsed.command_line,
     )

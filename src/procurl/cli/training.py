@@ -178,12 +178,31 @@ def add_evaluation_options(add: Callable[..., Any]) -> None:
         help="episodes per task in an evaluation (default: as in the paper)",
     )
     add(
+        "--eval-tasks",
+        type=integer,
+        metavar="N",
+        help="tasks of the training pool that an evaluation plays, always the same ones (default: "
+        "as in the paper; 100 for other environments)",
+    )
+    add(
+        "--eval-stochastic",
+        action=argparse.BooleanOptionalAction,
+        help="sample actions in evaluations, or act deterministically (default: as in the paper; "
+        "deterministically in other environments)",
+    )
+    add(
         "--workers",
         type=integer,
         metavar="N",
         help="training processes, which share the cores or the GPU of this machine (default: one "
         "per core, or one on a GPU)",
     )
+
+
+def evaluation_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `EvaluationOptions` that `add_evaluation_options` has added."""
+    names = ("eval_every", "eval_episodes", "eval_tasks", "eval_stochastic")
+    return {name: getattr(parsed, name) for name in names}
 
 
 def _compare(parsed: argparse.Namespace) -> int:
@@ -246,7 +265,7 @@ def _request(parsed: argparse.Namespace) -> Any:
             policy=parsed.policy,
             set_task=parsed.set_task,
         ),
-        evaluation=EvaluationOptions(parsed.eval_every, parsed.eval_episodes, parsed.test_pool),
+        evaluation=EvaluationOptions(**evaluation_options(parsed), test_pool=parsed.test_pool),
         execution=ExecutionOptions(parsed.backend, parsed.ray_address, parsed.workers),
         output=OutputOptions(train, parsed.tensorboard, parsed.wandb, parsed.command_line),
     )

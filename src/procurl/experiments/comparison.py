@@ -111,10 +111,10 @@ def summarize(out: Path, store: Store) -> Summary:
 
     A report that cannot be written is logged as a warning: the runs are recorded anyway.
     """
-    from procurl.experiments.analysis.curves import curves_from_rows
+    from procurl.experiments.analysis.curves import learning_curves
     from procurl.experiments.analysis.tables import as_text, terminal_table
 
-    text = as_text(terminal_table(curves_from_rows(store.rows())))
+    text = as_text(terminal_table(learning_curves(store.results())))
     try:
         from procurl.experiments.report import write_report
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+from typing import Any
 
 from procurl.envs import make_host_env
 from procurl.experiments.engines.registry import resolve_engine
@@ -26,7 +27,7 @@ def make_experiment(request: ComparisonRequest, device: str) -> Experiment:
     _, test_pool = request.pools
     preset, training, evaluation = request.preset, request.training, request.evaluation
     own = request.source is not None
-    every, episodes = evaluation.eval_every, evaluation.eval_episodes
+    every = evaluation.eval_every
     # A preset's own numbers, written out, are the same experiment as the default. Those for other
     # environments follow from the number of steps, and are written out.
     default_every = preset.eval_every if own else None
@@ -39,12 +40,20 @@ def make_experiment(request: ComparisonRequest, device: str) -> Experiment:
         pool=_place(training.pool),
         test_pool=_place(request.test_pool),
         test_hash=None if test_pool is None else test_pool.fingerprint,
+        test_name=request.test_name,
         device=device,
         student=describe(request.student),
         eval_every=default_every if every in (None, preset.eval_every) else every,
-        eval_episodes=None if episodes == preset.eval_episodes else episodes,
+        eval_episodes=_changed(evaluation.eval_episodes, preset.eval_episodes),
+        eval_tasks=_changed(evaluation.eval_tasks, preset.eval_tasks),
+        eval_stochastic=_changed(evaluation.eval_stochastic, preset.eval_stochastic),
         env_version=None if request.source is None else request.source.version,
     )
+
+
+def _changed(value: Any, default: Any) -> Any:
+    """The value, None if it is the default."""
+    return None if value == default else value
 
 
 def _place(pool: str | TaskPool | None) -> str | None:

@@ -200,10 +200,13 @@ def own_preset(steps: int, update_steps: int = 1) -> Preset:
 def preset_of(experiment: Experiment) -> Preset:
     """The preset of an experiment's environment, with the experiment's own evaluations."""
     known = PRESETS.get(experiment.env) or own_preset(experiment.steps)
-    return known._replace(
-        eval_every=experiment.eval_every or known.eval_every,
-        eval_episodes=experiment.eval_episodes or known.eval_episodes,
-    )
+    given: Settings = {
+        "eval_every": experiment.eval_every,
+        "eval_episodes": experiment.eval_episodes,
+        "eval_tasks": experiment.eval_tasks,
+        "eval_stochastic": experiment.eval_stochastic,
+    }
+    return known._replace(**{name: value for name, value in given.items() if value is not None})
 
 
 def contender_strategy(env: str, contender: Contender) -> Strategy:

@@ -38,7 +38,7 @@ from procurl.experiments.presets import (
 )
 from procurl.internals.checks import require_choice, require_integer
 from procurl.ppo.learning.settings import PPOSettings
-from procurl.records.experiment import Contender
+from procurl.records.experiment import TARGETS, TEST, Contender
 from procurl.strategies import strategy_names
 from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.tasks.pool import TaskPool
@@ -94,17 +94,24 @@ class EvaluationOptions:
     Args:
         eval_every: training steps between evaluations; None for the paper's.
         eval_episodes: episodes on each task; None for the paper's.
+        eval_tasks: number of tasks of the training pool to play, always the same ones, or all if
+            there are fewer; None for the paper's.
+        eval_stochastic: whether to sample actions instead of acting deterministically; None for as
+            in the paper.
         test_pool: a pool to play at every evaluation, as for training; None for none.
     """
 
     eval_every: int | None = None
     eval_episodes: int | None = None
+    eval_tasks: int | None = None
+    eval_stochastic: bool | None = None
     test_pool: str | TaskPool | None = None
 
     def check(self) -> None:
         """Raise ValueError on a number out of range."""
         _require_positive("eval_every", self.eval_every)
         _require_positive("eval_episodes", self.eval_episodes)
+        _require_positive("eval_tasks", self.eval_tasks)
 
 
 @dataclass(frozen=True)
@@ -264,6 +271,12 @@ class ComparisonRequest:
         """The pool to play at every evaluation, or its text: by default the targets."""
         given = self.evaluation.test_pool
         return self.training.target_pool if given is None else given
+
+    @property
+    def test_name(self) -> str:
+        """What tables call the test pool."""
+        by_default = self.evaluation.test_pool is None and self.training.target_pool is not None
+        return TARGETS if by_default else TEST
 
     def _read(self, pool: str | TaskPool | None) -> TaskPool | None:
         return pool if isinstance(pool, TaskPool | None) else read_pool(pool, self.env)

@@ -11,13 +11,16 @@ from procurl.strategies.listing import changed_settings
 from procurl.strategies.registry import strategy_name, strategy_names
 from procurl.strategies.strategy import Strategy
 
-NOT_COMPARED = ("width", "pool", "test_pool")  # files count by the hash of their tasks
+# Files count by the hash of their tasks.
+NOT_COMPARED = ("width", "pool", "test_pool", "test_name")
 HASHES = {
     "pool_hash": "training pool",
     "test_hash": "test pool",
     "env_version": "environment's code",
 }
-DEFAULTS = ("eval_every", "eval_episodes")  # None for the preset's
+# None for the preset's.
+DEFAULTS = ("eval_every", "eval_episodes", "eval_tasks", "eval_stochastic")
+TEST, TARGETS = "test", "targets"  # what tables call the test pool
 HASH_DIGITS = 8  # enough to tell two pools apart
 
 
@@ -69,10 +72,13 @@ class Experiment:
         pool_hash: hash of its tasks.
         test_pool: file of the test pool, if any.
         test_hash: hash of its tasks.
+        test_name: what tables call it: `test`, or `targets` if these are its tasks.
         device: `cpu` or `gpu`.
         student: the settings of the learning algorithm as JSON values.
         eval_every: training steps between evaluations; None for the paper's.
         eval_episodes: episodes per task and evaluation; None for the paper's.
+        eval_tasks: tasks of the training pool that evaluations play; None for the paper's number.
+        eval_stochastic: whether evaluations sample actions; None for as in the paper.
         env_version: identifies the code of an environment that is not ours; None if nothing does.
     """
 
@@ -85,10 +91,13 @@ class Experiment:
     pool_hash: str = ""
     test_pool: str | None = None
     test_hash: str | None = None
+    test_name: str = TEST
     device: str = "cpu"
     student: dict[str, Any] | None = None
     eval_every: int | None = None
     eval_episodes: int | None = None
+    eval_tasks: int | None = None
+    eval_stochastic: bool | None = None
     env_version: str | None = None
 
     @property
@@ -100,7 +109,7 @@ class Experiment:
         """Raise if a number is out of range."""
         for name in ("steps", "n_envs", "width"):
             require_integer(name, getattr(self, name), at_least=1)
-        for name in ("eval_every", "eval_episodes"):
+        for name in ("eval_every", "eval_episodes", "eval_tasks"):
             if getattr(self, name) is not None:
                 require_integer(name, getattr(self, name), at_least=1)
 

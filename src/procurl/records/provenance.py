@@ -40,6 +40,7 @@ def provenance(
         "machine": json.loads(latest[4]),
         "pool_hash": experiment.pool_hash,
         "test_hash": experiment.test_hash,
+        "test_name": experiment.test_name,
         "pool": experiment.pool,
         "test_pool": experiment.test_pool,
         "width": experiment.width,
@@ -47,5 +48,7 @@ def provenance(
         "student": experiment.student,
         "eval_every": experiment.eval_every,
         "eval_episodes": experiment.eval_episodes,
+        "eval_tasks": experiment.eval_tasks,
+        "eval_stochastic": experiment.eval_stochastic,
         "settings": dict(settings),
     }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from procurl.records.evaluation import Evaluation
+from procurl.records.experiment import TEST
 from procurl.tasks.pool import TaskPool
 
 
@@ -52,6 +53,11 @@ class Results:
     stopped: Mapping[RunId, int]
     facts: Mapping[str, Any]
     detail: Callable[[RunId], Sequence[Evaluation]]
+
+    @property
+    def test_name(self) -> str:
+        """What tables call the test pool: `test`, or `targets` if these are its tasks."""
+        return str(self.facts.get("test_name") or TEST)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -171,6 +171,19 @@ def test_a_test_pool_has_a_column_in_every_table():
     assert numbers["test_runs_100000"] == "3"
 
 
+def test_targets_are_called_so_in_every_table():
+    played = [*rows_of("plr", [0.8, 0.7, 0.6]), *rows_of("iid", [0.4])]
+    both = [
+        curve._replace(test_name="targets") for curve in curves_from_rows(on_a_test_pool(played))
+    ]
+    rows = with_test(standings(both), both)
+    for table in (final_table(rows), terminal_table(both)):
+        assert shown(table)["targets at 0.1M"] == "0.60 ± 0.25"
+        assert not any("test" in head for head in table.head)
+    numbers = shown(numbers_table(rows))
+    assert (numbers["targets_100000"], numbers["targets_runs_100000"]) == ("0.6", "3")
+
+
 def test_two_runs_have_no_interval_in_any_table():
     rows = [*rows_of("plr", [0.8, 0.6]), *rows_of("iid", [0.4, 0.2])]
     both = curves_from_rows(rows)

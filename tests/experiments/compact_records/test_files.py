@@ -26,6 +26,7 @@ from procurl.experiments.compact_records.files import (
 )
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import Part, compact
+from procurl.experiments.own_pools import OwnPool
 from procurl.records.experiment import Experiment
 from procurl.records.results import RunId
 from procurl.records.store import open_experiment
@@ -54,6 +55,15 @@ def test_everything_that_tables_need_comes_back(tmp_path, results):
             assert mine[:-2] == theirs[:-2]  # all but picks and snapshot
     tables = [as_csv(numbers_table(standings(learning_curves(found)))) for found in (read, results)]
     assert tables[0] == tables[1]
+
+
+def test_a_pool_of_ours_with_targets_is_named_and_not_stored(tmp_path, results):
+    pool = OwnPool("uniform", 300, "target-one-mode").make("pointmass-s")
+    write_records(compact(dataclasses.replace(results, pool=pool)), tmp_path)
+    assert not (tmp_path / "pool.csv").exists()
+    read = read_records(tmp_path).results.pool
+    assert read.fingerprint == pool.fingerprint
+    assert read.features["target"].sum() == 100
 
 
 def test_trends_come_back_for_the_first_runs(tmp_path, results):

@@ -14,7 +14,7 @@ from procurl.experiments.compact_records.record import compact
 from procurl.experiments.paper import run_pages, training
 from procurl.experiments.paper.build import PaperOptions, list_entries, run
 from procurl.experiments.paper.entries import ENTRIES, contenders_by_sweep
-from procurl.experiments.paper.run_pages import cost_table, curves_page
+from procurl.experiments.paper.run_pages import cost_table, curves_page, targets_page
 from procurl.experiments.paper.sweeps import HARD, KAREL, POINT_MASS
 from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
 from procurl.records.results import RunId
@@ -156,6 +156,24 @@ class TestFromRecords:
         results = dataclasses.replace(results, evaluations={**results.evaluations, lost: nothing})
         made = curves_page({"pointmass-s": compact(results)}, tmp_path)
         assert made.verdict.startswith("Highest at 25k of 1M, the last step of all runs: iid")
+
+    def test_targets_and_training_pool_have_a_table_and_curves_each(self, tmp_path):
+        results, heights = synthetic_results(("plr", "iid"), seeds=3), {"plr": 0.1, "iid": 0.9}
+        results = dataclasses.replace(
+            results,
+            evaluations={
+                run: [m._replace(test_performance=heights[run.strategy]) for m in found]
+                for run, found in results.evaluations.items()
+            },
+            facts={**results.facts, "test_name": "targets"},
+        )
+        made = targets_page({"sgr": compact(results)}, tmp_path, rows=("plr", "iid"))
+        assert made.verdict == "Highest on the targets at 1M: iid with 0.90 ± 0.00."
+        targets, pool = made.body.split("## On the training pool")
+        assert "| iid | 3 | 0.90 ± 0.00 |" in targets
+        assert "0.90 ± 0.00" not in pool
+        files = {path.name for path in tmp_path.iterdir()}
+        assert {"curves.png", "curves-targets.png", "table.csv", "table-pool.csv"} <= files
 
     def test_records_that_a_named_entry_lacks_are_an_error(self, records, tmp_path):
         with pytest.raises(ValueError, match="curves-antgoal needs records of antgoal"):

@@ -4,16 +4,24 @@ import dataclasses
 
 import pytest
 
+from procurl.envs import make_pool
 from procurl.experiments.analysis import figures
 from procurl.experiments.compact_records.files import read_records, write_records
+from procurl.experiments.compact_records.joining import shared_settings
 from procurl.experiments.compact_records.record import Part, compact
 from procurl.experiments.paper import training
 from procurl.experiments.paper.build import run
 from procurl.experiments.paper.entries import find_entries
-from procurl.experiments.paper.sweeps import POINT_MASS
-from procurl.experiments.paper.training import PaperOptions, train_missing
+from procurl.experiments.paper.sweeps import ONE_MODE, POINT_MASS
+from procurl.experiments.paper.training import PaperOptions, sweep_settings, train_missing
+from procurl.experiments.planning import make_experiment
 from procurl.experiments.presets import paper_ppo_settings
-from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
+from procurl.experiments.request import (
+    ComparisonRequest,
+    EvaluationOptions,
+    ExecutionOptions,
+    TrainingOptions,
+)
 from procurl.internals.settings import describe
 from tests.experiments.synthetic import synthetic_results
 
@@ -152,6 +160,30 @@ def test_a_sweep_is_the_experiment_that_its_comparison_records(requests, tmp_pat
     record(tmp_path, "iid", facts=facts)
     train(tmp_path, 2, some("iid"))
     assert requests == []
+
+
+def test_a_sweep_with_targets_is_the_experiment_that_its_comparison_records(tmp_path):
+    options = PaperOptions(evaluation=EvaluationOptions(eval_every=100_000))
+    wanted = sweep_settings(ONE_MODE, options, "jax")
+    targets = make_pool("pointmass-s", "target-one-mode")
+    request = ComparisonRequest(
+        "pointmass-s",
+        ["procurl-target"],
+        1,
+        tmp_path,
+        TrainingOptions(
+            steps=2_000_000,
+            settings=("n_steps=5120", "batch_size=128", "ent_coef=0.01"),
+            pool=make_pool("pointmass-s", size=20_000),
+            target_pool=targets,
+        ),
+        EvaluationOptions(eval_every=100_000, eval_tasks=500, eval_stochastic=True),
+    )
+    made = make_experiment(request, "gpu")
+    assert (made.eval_every, made.eval_tasks, made.eval_stochastic) == (100_000, 500, True)
+    pool_hash, facts = request.pools[0].fingerprint, dataclasses.asdict(made)
+    assert wanted == shared_settings("pointmass-s", "jax", 2_000_000, 1, pool_hash, facts)
+    assert wanted["test_hash"] == targets.fingerprint
 
 
 def test_pages_tell_parts_apart_and_what_trained_them(requests, tmp_path, monkeypatch):

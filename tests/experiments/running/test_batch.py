@@ -102,7 +102,7 @@ def test_a_pool_may_have_moved():
 def test_a_checkpoint_from_before_evaluation_options_continues():
     checkpoint = next(progress.checkpoint for progress in progress_of(job()) if progress.checkpoint)
     meta, arrays = unpack_archive(checkpoint, "a test")
-    for name in ("eval_every", "eval_episodes"):
+    for name in ("eval_every", "eval_episodes", "eval_tasks", "eval_stochastic", "test_name"):
         del meta["identity"]["experiment"][name]
     old = pack_archive(meta, arrays)
     assert progress_of(job(), old)[-1].finished == (None, 50)

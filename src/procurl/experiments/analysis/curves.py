@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from procurl.internals.arrays import Floats
 from procurl.records.evaluation import Evaluation
+from procurl.records.experiment import TARGETS, TEST
 from procurl.records.export import ExportRow
 from procurl.records.results import Results
 
@@ -22,6 +23,7 @@ class Curve(NamedTuple):
     test_performance: Floats  # [r, k] over the test pool
     env_steps: Floats  # [r, k] training and teacher
     seconds: Floats  # [r, k] of training
+    test_name: str = TEST  # what tables call the test pool
 
     def at(self, step: int) -> Floats:
         """[r] performance at that step, NaN for runs not evaluated there."""
@@ -35,6 +37,16 @@ class Curve(NamedTuple):
     def has_test(self) -> bool:
         """Whether any run was evaluated on a test pool."""
         return not np.isnan(self.test_performance).all()
+
+    @property
+    def on_test(self) -> "Curve":
+        """This curve with the test pool in place of the training pool."""
+        return self._replace(performance=self.test_performance)
+
+    @property
+    def test_tasks(self) -> str:
+        """The tasks of the test pool, in words."""
+        return "the targets" if self.test_name == TARGETS else "the test pool"
 
     def env_steps_at(self, step: int) -> Floats:
         """[r] environment steps up to that step, NaN for runs not evaluated there."""
@@ -92,11 +104,12 @@ class Point(NamedTuple):
 
 def learning_curves(results: Results) -> list[Curve]:
     """One curve per contender, in the order of the results, over all runs with evaluations."""
-    return _gather(
+    found = _gather(
         _point(run.label, run.seed, at)
         for run in results.runs
         for at in results.evaluations.get(run, ())
     )
+    return [curve._replace(test_name=results.test_name) for curve in found]
 
 
 def curves_from_rows(rows: Iterable[ExportRow]) -> list[Curve]:

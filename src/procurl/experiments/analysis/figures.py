@@ -152,7 +152,9 @@ def _write_figure(figure: Any, path: Path, kind: str, **options: Any) -> None:
     write_bytes(path.with_suffix(f".{kind}"), content.getvalue())
 
 
-def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "train") -> None:
+def draw_curves(
+    curves: Sequence[Curve], path: Path, title: str = "", x: str = "train", over: str = "the pool"
+) -> None:
     """Learning curves: mean performance ± 1 standard error, smoothed over five evaluations.
 
     Args:
@@ -160,13 +162,14 @@ def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "
         path: of the files.
         title: above the figure.
         x: horizontal axis, `train` for training steps, `env` for environment steps, or `seconds`.
+        over: the tasks that performance is averaged over.
     """
     names = [curve.label for curve in curves]
     below = legend_size(names, CURVES_SIZE[0])
     width, height = CURVES_SIZE
     size = CURVES_SIZE if is_narrow(names) else (width, height + below.height)
     with new_figure(path, size) as (figure, axes):
-        plot_curves(axes[0][0], curves, x)
+        plot_curves(axes[0][0], curves, x, over)
         axes[0][0].set_title(short_name(title))
         if is_narrow(names):
             add_legend(figure, axes[0][0], loc="outside right upper")
@@ -174,7 +177,9 @@ def draw_curves(curves: Sequence[Curve], path: Path, title: str = "", x: str = "
             add_legend(figure, axes[0][0], loc="outside lower center", ncols=below.columns)
 
 
-def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
+def plot_curves(
+    axis: Any, curves: Sequence[Curve], x: str = "train", over: str = "the pool"
+) -> None:
     """Draw the curves on `axis`. The legend lists the highest final value first."""
     if x not in AXES:
         raise ValueError(f"x must be one of {', '.join(AXES)}, got {x!r}")
@@ -194,7 +199,7 @@ def plot_curves(axis: Any, curves: Sequence[Curve], x: str = "train") -> None:
         axis.xaxis.set_major_formatter("{x:g}")
     else:
         label_steps(axis)
-    axis.set(xlabel=AXES[x], ylabel=f"mean return over the pool\n({SMOOTHED} evaluations)")
+    axis.set(xlabel=AXES[x], ylabel=f"mean return over {over}\n({SMOOTHED} evaluations)")
 
 
 def point_marker(at: Floats) -> str:

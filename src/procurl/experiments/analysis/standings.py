@@ -18,6 +18,7 @@ from procurl.experiments.analysis.statistics import (
     time_to_threshold,
 )
 from procurl.internals.arrays import Floats
+from procurl.records.experiment import TEST
 
 BASELINE = "iid"
 NO_EVALUATION = "there is no evaluation yet, so there is nothing to show"
@@ -37,6 +38,7 @@ class Standing(NamedTuple):
     env_steps: Interval  # at the last shown step, training and teacher
     seconds: Interval  # likewise; of the whole batch that the run is part of
     test: Interval | None = None  # performance on the test pool there, if there is one
+    test_name: str = TEST  # what tables call that pool
 
 
 def standings(
@@ -106,7 +108,7 @@ def with_test(rows: Sequence[Standing], curves: Sequence[Curve]) -> list[Standin
     if not any(curve.has_test for curve in curves):
         return list(rows)
     return [
-        row._replace(test=mean_interval(curve.test_at(row.steps[-1])))
+        row._replace(test=mean_interval(curve.test_at(row.steps[-1])), test_name=curve.test_name)
         for row, curve in zip(rows, curves, strict=True)
     ]
 

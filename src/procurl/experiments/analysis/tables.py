@@ -35,7 +35,8 @@ def terminal_table(curves: Sequence[Curve]) -> Table:
     shown = shown_steps(curves)
     tested = any(curve.has_test for curve in curves)
     head = ["strategy", "runs", *(f"at {step_label(step)}" for step in shown)]
-    head += [f"test at {step_label(shown[-1])}"] * tested + ["env steps", "seconds"]
+    head += [f"{curves[0].test_name} at {step_label(shown[-1])}"] * tested
+    head += ["env steps", "seconds"]
     rows = []
     for curve in curves:
         cells = [str(mean_interval(curve.at(step))) for step in shown]
@@ -53,7 +54,7 @@ def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
         "strategy",
         "runs",
         *(f"at {step_label(step)}" for step in first.steps),
-        *([] if first.test is None else [f"test at {last}"]),
+        *([] if first.test is None else [f"{first.test_name} at {last}"]),
         f"IQM at {last}",
         f"P(better than {baseline})",
         "area under curve",
@@ -89,7 +90,8 @@ def numbers_table(rows: Sequence[Standing]) -> Table:
     for step in shown:
         head += [f"mean_{step}", f"ci95_{step}", f"runs_{step}"]
     if rows[0].test is not None:
-        head += [f"{name}_{shown[-1]}" for name in ("test", "test_ci95", "test_runs")]
+        name = rows[0].test_name
+        head += [f"{column}_{shown[-1]}" for column in (name, f"{name}_ci95", f"{name}_runs")]
     head += ["iqm", "iqm_low", "iqm_high", "improvement", "improvement_low", "improvement_high"]
     head += ["area", "area_ci95", "threshold", "reached", "median_steps_to_reach"]
     head += ["env_steps", "env_steps_ci95", "seconds"]

@@ -27,6 +27,7 @@ from procurl.envs.registry import environment_names, make_host_env, make_pool
 from procurl.experiments.analysis.trends import Trend, features_of
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import CompactRecords, Part, compact, shared_facts
+from procurl.experiments.own_pools import OwnPool, recognize
 from procurl.internals.archive import content_errors
 from procurl.internals.checks import require_integer
 from procurl.internals.files import write_bytes, write_text
@@ -42,7 +43,6 @@ FORMAT = 3  # 1 had a single part, stored as `facts`; 1 and 2 had no checksum of
 FORMATS = (1, 2, FORMAT)
 RUN_COLUMNS = RunId._fields
 COLUMNS = (*RUN_COLUMNS, *column_names())
-OWN_POOLS = ("uniform", "hard")
 
 
 def has_records(folder: Path) -> bool:
@@ -61,8 +61,8 @@ def write_records(records: CompactRecords, folder: Path) -> None:
             _trend_rows(records.trends),
         ),
     }
-    kind = pool_kind(results.env, results.pool)
-    if kind is None:
+    own = recognize(results.env, results.pool)
+    if own is None:
         contents[POOL] = _pool_file(results, folder)
     for name, content in contents.items():
         write_bytes(folder / name, content)
@@ -72,7 +72,7 @@ def write_records(records: CompactRecords, folder: Path) -> None:
         "engine": results.engine,
         "steps": results.steps,
         "n_envs": results.n_envs,
-        "pool": kind,
+        "pool": None if own is None else _pool_entry(own),
         "pool_hash": results.pool.fingerprint,
         "stopped": [[*run, step] for run, step in results.stopped.items()],
         "parts": [{"labels": part.labels, "facts": part.facts} for part in records.parts],
@@ -147,17 +147,9 @@ def read_joined_records(folders: Sequence[Path], names: Iterable[str]) -> dict[s
     return joined
 
 
-def pool_kind(env: str, pool: TaskPool) -> str | None:
-    """Which of procurl's own pools this is; None if it is another one."""
-    if env not in environment_names():
-        return None
-    for kind in OWN_POOLS:
-        try:
-            if make_pool(env, kind).fingerprint == pool.fingerprint:
-                return kind
-        except ValueError:  # the environment has no such kind
-            continue
-    return None
+def _pool_entry(own: OwnPool) -> str | dict[str, Any]:
+    """A pool of ours as JSON: its kind, and what else differs from the paper's pool if anything."""
+    return own.kind if own == OwnPool(own.kind) else own._asdict()
 
 
 def _evaluation_rows(results: Results) -> Iterator[tuple[Any, ...]]:
@@ -244,7 +236,7 @@ def _read_parts(
     about: Mapping[str, Any], evaluations: Mapping[RunId, Sequence[Evaluation]]
 ) -> list[Part]:
     if about["format"] > 1:
-        return [Part(tuple(part["labels"]), part["facts"]) for part in about["parts"]]
+        return [Part(tuple(part["labels"]), dict(part["facts"])) for part in about["parts"]]
     facts = dict(about["facts"])
     steps = [at.step for at in next(iter(evaluations.values()), ())]
     if len(steps) > 1:
@@ -271,9 +263,9 @@ def _read_trends(content: bytes, pool: TaskPool) -> list[Trend]:
 
 
 def _read_pool(folder: Path, about: Mapping[str, Any]) -> TaskPool:
-    env, kind = about["env"], about["pool"]
-    if kind is not None:
-        pool = make_pool(env, kind)
+    env, own = about["env"], about["pool"]
+    if own is not None:
+        pool = (OwnPool(own) if isinstance(own, str) else OwnPool(**own)).make(env)
     elif POOL not in about["sha256"]:
         raise ValueError(f"sha256 must name {POOL}: the pool is none that procurl makes")
     elif _has_own_format(env):

@@ -11,9 +11,20 @@ from procurl.experiments.analysis.trends import Trend, trends
 from procurl.records.results import Results
 
 TREND_SEEDS = 10  # runs of each contender whose picked tasks are kept
-EVALUATION = ("eval_every", "eval_episodes")  # None for the paper's
+# None for the paper's.
+EVALUATION = ("eval_every", "eval_episodes", "eval_tasks", "eval_stochastic")
 # Facts that are meaningful on another machine, unlike file names.
-FACTS = ("command", "machine", "versions", "device", "width", "student", "test_hash", *EVALUATION)
+FACTS = (
+    "command",
+    "machine",
+    "versions",
+    "device",
+    "width",
+    "student",
+    "test_hash",
+    "test_name",
+    *EVALUATION,
+)
 
 
 class Part(NamedTuple):

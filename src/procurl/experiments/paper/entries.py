@@ -20,11 +20,15 @@ from procurl.experiments.paper.sweeps import (
     FIELD_BY_SWEEP,
     HARD,
     KAREL,
+    ONE_MODE,
     POINT_MASS,
     SB3,
     SMALL,
+    SPARSE_GOAL,
     SWEEPS,
     TABLED,
+    TARGET_ROWS,
+    TWO_MODES,
     VARIANTS,
     Sweep,
 )
@@ -192,6 +196,21 @@ def _field() -> Iterable[Entry]:
         )
 
 
+def _targets() -> Iterable[Entry]:
+    for name, sweep, title in (
+        ("one-mode-pointmass-s", ONE_MODE, "one mode, pointmass-s"),
+        ("two-modes-pointmass-s", TWO_MODES, "two modes, pointmass-s"),
+        ("sgr", SPARSE_GOAL, "exact goals, sgr"),
+    ):
+        yield Entry(
+            f"targets-{name}",
+            "not in the paper",
+            f"Toward targets: {title}",
+            partial(run_pages.targets_page, rows=TARGET_ROWS),
+            {sweep: TARGET_ROWS},
+        )
+
+
 def _claims() -> Entry:
     compared = ("procurl-val", "procurl-env", *claims.BASELINES)
     needs = {
@@ -232,6 +251,7 @@ ENTRIES: Mapping[str, Entry] = {
             _small(),
             *_variants(),
             *_field(),
+            *_targets(),
         ],
         key=_order,
     )

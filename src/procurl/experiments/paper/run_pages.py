@@ -15,7 +15,7 @@ from procurl.experiments.analysis.figures import (
     draw_intervals,
 )
 from procurl.experiments.analysis.labels import MISSING, step_label
-from procurl.experiments.analysis.standings import standings
+from procurl.experiments.analysis.standings import Standing, standings
 from procurl.experiments.analysis.statistics import difference_interval, mean_interval
 from procurl.experiments.analysis.tables import (
     Table,
@@ -82,15 +82,46 @@ def field_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
     return _standings(curves, records.results.steps, records.results.env, out)
 
 
+def targets_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
+    """Strategies compared on the targets and on the training pool."""
+    records = _only(runs)
+    curves = _complete(_curves_of(records.curves, rows))
+    env = records.results.env
+    draw_curves(
+        [curve.on_test for curve in curves], out / "curves-targets", env, over="the targets"
+    )
+    draw_curves(curves, out / "curves", env)
+    last = min(int(curve.steps[-1]) for curve in curves)
+    cut = [curve.cut(last) for curve in curves]
+    on_targets = standings([curve.on_test for curve in cut])
+    on_pool = standings(cut)
+    write_text(out / "table.csv", as_csv(numbers_table(on_targets)))
+    write_text(out / "table-pool.csv", as_csv(numbers_table(on_pool)))
+    verdict = f"Highest on the targets at {step_label(last)}: {_best(on_targets)}."
+    body = [
+        f"## On the targets\n\n{as_markdown(final_table(on_targets))}",
+        f"{verdict}\n",
+        _picture("curves-targets", f"On the targets. {CAPTION}"),
+        f"## On the training pool\n\n{as_markdown(final_table(on_pool))}",
+        _picture("curves", f"On the training pool. {CAPTION}"),
+    ]
+    return Page("\n".join(body), verdict)
+
+
+def _best(rows: Sequence[Standing]) -> str:
+    """The contender with the highest mean at the last step, with its interval."""
+    best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
+    return f"{best.label} with {best.performance[-1]}"
+
+
 def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page:
     """Curves and their numbers, compared up to the last step that all runs have reached."""
     draw_curves(curves, out / "curves", env)
     last = min(int(curve.steps[-1]) for curve in curves)
     rows = standings([curve.cut(last) for curve in curves])
     write_text(out / "table.csv", as_csv(numbers_table(rows)))
-    best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
     until = f" of {step_label(steps)}, the last step of all runs" if last < steps else ""
-    verdict = f"Highest at {step_label(last)}{until}: {best.label} with {best.performance[-1]}."
+    verdict = f"Highest at {step_label(last)}{until}: {_best(rows)}."
     body = [as_markdown(final_table(rows)), f"{verdict}\n", _picture("curves", CAPTION)]
     return Page("\n".join(body), verdict)
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from procurl.envs.registry import make_host_env, make_pool
+from procurl.envs.registry import make_host_env
 from procurl.experiments.paper.published import published_number
 from procurl.experiments.paper.sweeps import Sweep
 from procurl.experiments.presets import paper_strategy
@@ -65,7 +65,7 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
         return (counted - PAPER_STEPS) * sweep.steps / PAPER_STEPS
     if plan.budget is not None:
         return float((plan.budget - 1) * sweep.steps)
-    episodes = plan.episodes * plan.tasks_of(len(make_pool(sweep.env, sweep.kind)))
+    episodes = plan.episodes * plan.tasks_of(len(sweep.pool()))
     refreshes = sweep.steps / (strategy.refresh_every or 1)
     return float(refreshes * episodes * make_host_env(sweep.env).horizon)
 

@@ -1,8 +1,11 @@
 """The sweeps behind the paper's tables and figures: environments, pools, steps and engines."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from procurl.experiments.own_pools import OwnPool
 from procurl.experiments.presets import preset
+from procurl.experiments.request import EvaluationOptions
+from procurl.tasks.pool import TaskPool
 
 PAPER_SEEDS = {
     "pointmass-s": 20,
@@ -10,6 +13,7 @@ PAPER_SEEDS = {
     "basickarel": 10,
     "ballcatching": 10,
     "antgoal": 5,
+    "sgr": 20,
 }
 
 
@@ -22,23 +26,39 @@ class Sweep:
         env: name of the environment.
         steps: of training.
         kind: of the training pool, `uniform` or `hard`.
+        size: of the training pool; None for the paper's.
+        targets: kind of the pool of targets, if any: they are added to the training pool, and
+            evaluations play them.
         engine: `jax` or `sb3`.
         ppo: settings that replace the paper's for the environment, as `name=value`.
         tested: whether evaluations also play a test pool.
+        evaluation: when and how runs are evaluated, if not as in the environment's preset.
     """
 
     name: str
     env: str
     steps: int
     kind: str = "uniform"
+    size: int | None = None
+    targets: str | None = None
     engine: str = "jax"
     ppo: tuple[str, ...] = ()
     tested: bool = False
+    evaluation: EvaluationOptions = field(default_factory=EvaluationOptions)
 
     @property
     def paper_seeds(self) -> int:
         """The number of seeds in the paper."""
         return PAPER_SEEDS[self.env]
+
+    @property
+    def test_kind(self) -> str | None:
+        """The kind of the pool that evaluations play besides the training pool, if any."""
+        return self.targets or ("test" if self.tested else None)
+
+    def pool(self) -> TaskPool:
+        """The training pool, with the targets."""
+        return OwnPool(self.kind, self.size, self.targets).make(self.env)
 
 
 def _plain(env: str, tested: bool = False) -> Sweep:
@@ -99,3 +119,40 @@ FIELD_BY_SWEEP = {
     # Karel's tasks have no contexts for alp-gmm.
     KAREL: tuple(name for name in FIELD if name != "alp-gmm"),
 }
+
+
+# Of the paper on targets (Tzannetos et al. 2024).
+TARGET_ROWS = (
+    "procurl-target",
+    "procurl-target:relative=true",
+    "procurl",
+    "procurl-val",
+    "spdl",
+    "plr",
+    "target",
+    "iid",
+)
+
+
+def _modes(name: str, targets: str) -> Sweep:
+    """PointMass with 20,000 tasks and targets: evaluations play 500 of them and the targets."""
+    return Sweep(
+        name,
+        "pointmass-s",
+        2_000_000,
+        size=20_000,
+        targets=targets,
+        ppo=("n_steps=5120", "batch_size=128", "ent_coef=0.01"),
+        evaluation=EvaluationOptions(eval_every=50_000, eval_tasks=500, eval_stochastic=True),
+    )
+
+
+ONE_MODE = _modes("pointmass-s-one-mode", "target-one-mode")
+TWO_MODES = _modes("pointmass-s-two-modes", "target-two-modes")
+SPARSE_GOAL = Sweep(
+    "sgr",
+    "sgr",
+    preset("sgr").steps,
+    targets="target",
+    evaluation=EvaluationOptions(eval_every=50_000),
+)

@@ -114,12 +114,14 @@ def train_sweep(sweep: Sweep, contenders: list[str], out: Path, options: PaperOp
     from procurl.records.store import read_store
 
     request = _request(sweep, contenders, out, options)
-    pool = None if sweep.kind == "uniform" else _pool_file(sweep.env, sweep.kind, out)
-    test_pool = _pool_file(sweep.env, "test", out) if sweep.tested else None
+    env, own = sweep.env, sweep.kind == "uniform" and sweep.size is None
+    pool = None if own else _pool_file(env, sweep.kind, out, sweep.size)
+    targets = None if sweep.targets is None else _pool_file(env, sweep.targets, out)
+    test_pool = _pool_file(env, "test", out) if sweep.tested else None
     compare(
         replace(
             request,
-            training=replace(request.training, pool=pool),
+            training=replace(request.training, pool=pool, target_pool=targets),
             evaluation=replace(request.evaluation, test_pool=test_pool),
         )
     )
@@ -142,10 +144,17 @@ def _request(
             engine=sweep_engine(sweep, options, _records_of(sweep, out)),
             settings=sweep.ppo,
         ),
-        evaluation=options.evaluation,
+        evaluation=_evaluation(sweep, options),
         execution=options.execution,
         output=OutputOptions(command=options.command),
     )
+
+
+def _evaluation(sweep: Sweep, options: PaperOptions) -> EvaluationOptions:
+    """When and how runs of a sweep are evaluated: as requested, or else as the sweep says."""
+    given = {name: getattr(options.evaluation, name) for name in EVALUATION}
+    requested = {name: value for name, value in given.items() if value is not None}
+    return replace(sweep.evaluation, **requested)
 
 
 def missing_contenders(
@@ -199,17 +208,17 @@ def _records_of(sweep: Sweep, out: Path) -> CompactRecords | None:
 
 def sweep_settings(sweep: Sweep, options: PaperOptions, engine: str) -> dict[str, Any]:
     """The settings that all runs of a sweep share if they are trained now."""
-    env = sweep.env
+    env, test, evaluation = sweep.env, sweep.test_kind, _evaluation(sweep, options)
     return shared_settings(
         env,
         engine,
         steps=options.training.steps or sweep.steps,
         n_envs=options.training.n_envs,
-        pool_hash=make_pool(env, sweep.kind).fingerprint,
+        pool_hash=sweep.pool().fingerprint,
         facts={
-            "test_hash": make_pool(env, "test").fingerprint if sweep.tested else None,
+            "test_hash": None if test is None else make_pool(env, test).fingerprint,
             "student": describe(paper_ppo_settings(env, sweep.ppo)),
-            **{name: getattr(options.evaluation, name) for name in EVALUATION},
+            **{name: getattr(evaluation, name) for name in EVALUATION},
         },
     )
 
@@ -234,12 +243,12 @@ def _has_host_form(sweep: Sweep) -> bool:
     return sweep.engine == "jax" and has_host_form(sweep.env)
 
 
-def _pool_file(env: str, kind: str, out: Path) -> str:
-    """Path to a file with the environment's pool of that kind."""
-    path = out / POOLS / f"{env}-{kind}.csv"
+def _pool_file(env: str, kind: str, out: Path, size: int | None = None) -> str:
+    """Path to a file with the environment's pool of that kind and size."""
+    path = out / POOLS / f"{env}-{kind}{'' if size is None else f'-{size}'}.csv"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        make_host_env(env).write_pool(make_pool(env, kind), path)
+        make_host_env(env).write_pool(make_pool(env, kind, size), path)
     return str(path)
 
 
@@ -282,7 +291,10 @@ def command_line(names: Sequence[str], options: PaperOptions) -> str:
     words += [f"--engine {training.engine}"] if training.engine == "host" else []
     words += [f"--n-envs {training.n_envs}"] if training.n_envs != 1 else []
     for name in EVALUATION:
-        if value := getattr(evaluation, name):
-            words.append(f"--{name.replace('_', '-')} {value}")
+        option, value = name.replace("_", "-"), getattr(evaluation, name)
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        elif value is not None:
+            words.append(f"--{option} {value}")
     words += [f"--strategies {' '.join(options.strategies)}"] if options.strategies else []
     return " ".join(words)

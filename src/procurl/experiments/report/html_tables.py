@@ -39,7 +39,7 @@ def final_results(rows: Sequence[Standing], places: Sequence[str]) -> str:
     heads = [("strategy", "ascending"), ("runs", "descending")]
     heads += [(f"at {step_label(step)}", "descending") for step in rows[0].steps]
     if rows[0].test is not None:
-        heads.append((f"test at {last}", "descending"))
+        heads.append((f"{rows[0].test_name} at {last}", "descending"))
     heads += [(f"IQM at {last}", "descending"), ("area", "descending")]
     heads += [(f"steps to {threshold}", "ascending"), ("env steps", "ascending")]
     heads += [("seconds", "ascending")]

@@ -12,6 +12,7 @@ from procurl.experiments.analysis.standings import BASELINE, Standing
 from procurl.experiments.analysis.statistics import FEWEST_RUNS, probability_of_improvement
 from procurl.experiments.report.explorer_data import Selection
 from procurl.records.evaluation import SNAPSHOT_TASKS
+from procurl.records.experiment import TARGETS
 from procurl.records.results import Results
 
 NAMED_STOPS = 12  # stopped runs that are listed
@@ -24,6 +25,7 @@ SHOWN_APART = (
     "planned_runs",
     "finished_runs",
     "settings",
+    "test_name",
 )
 OWN_PROGRAM = (
     "The runs were recorded by a program, which these commands started. Run them in the same "
@@ -39,6 +41,8 @@ WORDS = {
     "width": "runs side by side",
     "eval_every": "steps between evaluations",
     "eval_episodes": "episodes on each task of an evaluation",
+    "eval_tasks": "tasks of the pool that an evaluation plays",
+    "eval_stochastic": "actions sampled in evaluations",
 }
 
 
@@ -157,7 +161,8 @@ def about_table(rows: Sequence[Standing]) -> str:
         return "There is no evaluation yet."
     parts = ["Mean return ± 95% interval of the mean along training"]
     if rows[0].test is not None:
-        parts.append("the same over the test pool at the end")
+        pool = "targets" if rows[0].test_name == TARGETS else "test pool"
+        parts.append(f"the same over the {pool} at the end")
     parts.append(
         "IQM, the mean of the middle half of the runs with its 95% bootstrap interval; area, the "
         "mean height of the learning curve"

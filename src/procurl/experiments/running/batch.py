@@ -26,7 +26,14 @@ SAVE_SECONDS = 20.0  # between checkpoints; evaluations have one as well
 SAVE_SHARE = 0.1  # of the time, at most, for checkpoints between evaluations
 REPORT_SECONDS = 0.5  # between reports of progress
 # Fields that were added to experiments later, with the value that older checkpoints imply.
-ADDED_FIELDS = {"eval_every": None, "eval_episodes": None, "env_version": None}
+ADDED_FIELDS = {
+    "eval_every": None,
+    "eval_episodes": None,
+    "eval_tasks": None,
+    "eval_stochastic": None,
+    "env_version": None,
+    "test_name": "test",
+}
 
 
 class Progress(NamedTuple):
