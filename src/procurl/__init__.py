@@ -69,6 +69,7 @@ from procurl.success import (
     keep_finite,
 )
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import TaskSpace
 from procurl.tasks.targets import add_targets
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ __all__ = [
     "Switch",
     "Target",
     "TaskPool",
+    "TaskSpace",
     "TopRollouts",
     "TopTasks",
     "add_targets",

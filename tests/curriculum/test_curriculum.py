@@ -370,7 +370,7 @@ def test_bad_arguments_are_named():
         Curriculum(None, pool)
     with pytest.raises(ValueError, match="'procurl-vall' is not known. Did you mean"):
         Curriculum("procurl-vall", pool)
-    with pytest.raises(TypeError, match="pool must be a TaskPool, got list"):
+    with pytest.raises(TypeError, match="pool must be a TaskPool or a TaskSpace, got list"):
         Curriculum(make_strategy("iid"), [1, 2])
     with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):
         Curriculum(make_strategy("iid"), pool, seed=-1)

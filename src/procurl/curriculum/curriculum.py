@@ -8,31 +8,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.curriculum.bounds_check import bounds_fit
+from procurl.curriculum.candidates import (
+    Candidates,
+    describe_pool,
+    kept_tasks,
+    require_renewable,
+    require_same_pool,
+)
+from procurl.curriculum.checks import (
+    checked_probabilities,
+    checked_rollout_weights,
+    require_evidence,
+    require_same,
+)
 from procurl.curriculum.drawing import cumulative_of, draw, draw_distinct
 from procurl.curriculum.metrics import Metrics, metrics_of
 from procurl.curriculum.outcomes import OutcomeBuffer
 from procurl.curriculum.records import (
     PROVIDED,
+    no_outcomes,
     read_outcomes,
     read_prior,
     require_outcome_strategy,
 )
 from procurl.evidence import Evidence, draw_without_replacement
-from procurl.evidence.checks import LIMIT, check_evidence
+from procurl.evidence.checks import LIMIT
 from procurl.internals.archive import content_errors, read_archive, write_archive
 from procurl.internals.arrays import Floats, Ids
 from procurl.internals.checks import require_flag, require_integer, require_number
 from procurl.internals.settings import describe
-from procurl.internals.state_arrays import restore_arrays, state_arrays
+from procurl.internals.state_arrays import add_prefix, restore_arrays, state_arrays, take_prefix
 from procurl.monitor import CurriculumMonitor, warn_of_shortfall
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
-from procurl.tasks.matching import match_tasks
+from procurl.tasks.matching import SharedTasks, match_tasks
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import TaskSpace
 
-SUM_TOLERANCE = 1e-3  # of probabilities in single precision, over large pools
 FORMAT = 1
-OUTCOMES = "outcomes/"  # in front of the names of arrays that are not of the strategy's state
+# In front of the names of arrays that are not of the strategy's state.
+OUTCOMES = "outcomes/"
+CANDIDATES = "candidates/"
 
 
 class Curriculum:
@@ -53,37 +69,52 @@ class Curriculum:
 
     Args:
         strategy: from `make_strategy`, your own, or a name for its default settings.
-        pool: the tasks to choose from.
+        pool: the tasks to choose from, or the `TaskSpace` that candidates are drawn from.
         seed: of all random numbers that the curriculum draws; the same seed and evidence give the
             same choices in every process and on every machine.
         prior: [n] the success rate of each task before training, such as a base model's; NaN or
-            None where it is not known. It counts as `prior_weight` episodes of the strategy.
+            None where it is not known. It counts as `prior_weight` episodes of the strategy. Not
+            for a space.
     """
 
     def __init__(
-        self, strategy: Strategy | str, pool: TaskPool, seed: int = 0, *, prior: Any = None
+        self,
+        strategy: Strategy | str,
+        pool: TaskPool | TaskSpace,
+        seed: int = 0,
+        *,
+        prior: Any = None,
     ) -> None:
         strategy = as_strategy(strategy)
-        if not isinstance(pool, TaskPool):
-            raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
+        if not isinstance(pool, TaskPool | TaskSpace):
+            raise TypeError(f"pool must be a TaskPool or a TaskSpace, got {type(pool).__name__}")
         require_integer("seed", seed, at_least=0)
+        self._rng = np.random.default_rng(seed)
+        self._candidates: Candidates | None = None  # of a space
+        if isinstance(pool, TaskSpace):
+            self._candidates = Candidates.draw(pool, self._rng)
+            pool = require_renewable(strategy, self._candidates)
         self.strategy = strategy.bind(pool)
         self.pool = pool
         self.step = 0.0  # training steps at the latest evidence or record
         self._unbound = strategy
-        self._rng = np.random.default_rng(seed)
         self._state = self.strategy.init(len(pool))
         self._outcomes = OutcomeBuffer()
         self._cumulative: Floats | None = None  # of the distribution; None: to be computed
         self._metrics: dict[int, Metrics] = {}  # by `top`, since the state last changed
         self._bounds_fit = True  # of all evidence so far
         self._observed = False  # whether there was any evidence
+        self._renewal_due = False  # whether there was a refresh since the last renewal
         self._monitor = CurriculumMonitor(strategy_name(strategy), pool)
         self._lock = threading.RLock()
         if prior is not None:
+            if self.space is not None:
+                raise ValueError(
+                    "prior is for the tasks of a fixed pool, a space has no list of them"
+                )
             known = read_prior(pool, self.strategy, prior)
             self._state = self.strategy.trust_prior(self._state)
-            self.observe(self._no_outcomes(self.strategy, len(pool), known))
+            self.observe(no_outcomes(self.strategy, len(pool), self.step, known))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_lock"}
@@ -95,8 +126,13 @@ class Curriculum:
         name = strategy_name(self.strategy)
         return f"Curriculum(strategy={name!r}, pool={self.pool}, step={self.step:.0f})"
 
+    @property
+    def space(self) -> TaskSpace | None:
+        """The space that the tasks of `pool` are drawn from; None if the pool is fixed."""
+        return None if self._candidates is None else self._candidates.space
+
     def next(self, k: int = 1, *, replace: bool = True) -> Ids:
-        """[k] ids of the tasks to play next.
+        """[k] ids of the tasks to play next, in `pool` as it is after the call.
 
         Args:
             k: how many.
@@ -111,6 +147,7 @@ class Curriculum:
                 f"replacement, got {k}"
             )
         with self._lock:
+            self.renew()
             if self._cumulative is None:
                 probabilities = self.probabilities()
                 self._cumulative = cumulative_of(probabilities)
@@ -130,7 +167,7 @@ class Curriculum:
         if plan is None or plan.tasks_of(n) == n:
             return np.arange(0 if plan is None else n)
         with self._lock:
-            weights = self._rollout_weights()
+            weights = checked_rollout_weights(self.strategy, self._state, n)
             noise = self._rng.gumbel(size=n)
         drawn: Ids = draw_without_replacement(weights, noise, plan.tasks_of(n))
         return drawn
@@ -140,20 +177,6 @@ class Curriculum:
         mask = self.strategy.learning_mask(self._state)
         return None if mask is None else np.asarray(mask, dtype=bool)
 
-    def _rollout_weights(self) -> NDArray[np.float64] | None:
-        """[n] the strategy's weights for rollouts, None for equal ones."""
-        given = self.strategy.rollout_weights(self._state)
-        if given is None:
-            return None
-        weights, n = np.asarray(given, dtype=np.float64), len(self.pool)
-        if weights.shape != (n,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
-            raise ValueError(
-                f"{type(self.strategy).__name__}.rollout_weights must return one weight for each "
-                f"of the {n} tasks, none of them negative and not all 0, or None, "
-                f"got {np.array2string(weights, threshold=8)}"
-            )
-        return weights
-
     def observe(self, evidence: Evidence) -> None:
         """Update the strategy with new evidence; bad evidence raises and changes nothing.
 
@@ -161,7 +184,9 @@ class Curriculum:
         numbers, text, dates and masked entries raise.
         """
         with self._lock:
-            checked = self._check(evidence)
+            checked = self._with_noise(
+                require_evidence(self.strategy, evidence, len(self.pool), self.step)
+            )
             self.refresh()
             self._bounds_fit = self._bounds_fit and bounds_fit(self.strategy, checked)
             self._update(checked)
@@ -196,7 +221,9 @@ class Curriculum:
             step = self.step + 1.0 if step is None else step
             require_number("step", step, at_least=self.step, at_most=LIMIT)
             self.step = float(step)
-            if self.strategy.uses:
+            if not self.strategy.uses:
+                self._renewal_due = True
+            else:
                 self._outcomes.add(new)
                 if self._outcomes.is_due(self.strategy, len(self.pool), self.step):
                     self.refresh()
@@ -224,59 +251,69 @@ class Curriculum:
         """
         if not isinstance(pool, TaskPool):
             raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
+        if self.space is not None:
+            raise ValueError(f"pool changes on its own: the curriculum draws it from {self.space}")
         with self._lock:
             strategy, n = self._unbound.bind(pool), len(pool)
             fresh = strategy.init(n)
             if prior is not None:
                 known = read_prior(pool, strategy, prior)
-                unplayed = self._no_outcomes(strategy, n, known)
+                unplayed = no_outcomes(strategy, n, self.step, known)
                 fresh = strategy.update(strategy.trust_prior(fresh), unplayed)
             shared = match_tasks(self.pool, pool)
             self.refresh()
-            state = strategy.carry_over(self._state, fresh, shared)
-            if self._observed and set(strategy.needs) <= PROVIDED:
-                state = strategy.update(state, self._no_outcomes(strategy, n))
-            self.strategy, self.pool, self._state = strategy, pool, state
+            self._move(strategy, pool, fresh, shared)
             self._monitor.pool = pool
-            self._forget_distribution()
 
-    def _no_outcomes(self, strategy: Strategy, n: int, values: Any = None) -> Evidence:
-        """Evidence of n tasks that were not played since the previous evidence."""
-        none = np.zeros(n)
-        fields = dict.fromkeys(("wins", "losses", "played", "noise"), none) | {"values": values}
-        return Evidence(self.step, **{k: v for k, v in fields.items() if k in strategy.uses})
+    def renew(self, playing: Any = ()) -> Ids:
+        """Replace the least promising candidates of a space; returns the ids [k] that have changed.
+
+        The new tasks take the places of the old ones. `next` does this after each refresh. Call it
+        before that if episodes are still being played, so that their outcomes reach the right task.
+        Nothing happens before the next refresh, or if the pool is fixed.
+
+        Args:
+            playing: ids of tasks that must stay.
+        """
+        with self._lock:
+            if self._candidates is None or not self._renewal_due:
+                return np.zeros(0, dtype=np.int64)
+            self.refresh()  # outcomes must not wait for tasks that are gone
+            keep = np.asarray(playing, dtype=np.int64)
+            ids = self._candidates.least_promising(self.probabilities(), keep)
+            self._candidates = self._candidates.renew(ids, self._rng)
+            self._renewal_due = False
+            if ids.size:
+                pool, n = self._candidates.pool, len(self.pool)
+                strategy = self._unbound.bind(pool)
+                self._move(strategy, pool, strategy.init(n), kept_tasks(n, ids))
+            return ids
+
+    def _move(self, strategy: Strategy, pool: TaskPool, fresh: Any, shared: SharedTasks) -> None:
+        """Continue on `pool` with `strategy` bound to it; `fresh` is a state without evidence."""
+        state = strategy.carry_over(self._state, fresh, shared)
+        if self._observed and set(strategy.needs) <= PROVIDED:
+            state = strategy.update(state, no_outcomes(strategy, len(pool), self.step))
+        self.strategy, self.pool, self._state = strategy, pool, state
+        self._forget_distribution()
 
     def _update(self, evidence: Evidence) -> None:
         """Update the strategy with evidence that was checked."""
         before = self.success() if self._observed else None
         self._state = self.strategy.update(self._state, evidence)
-        self._compare_outcomes(before, evidence)
+        if before is not None and evidence.wins is not None and evidence.losses is not None:
+            wins, losses = np.asarray(evidence.wins), np.asarray(evidence.losses)
+            self._monitor.add_episodes(before, wins, losses)
         self._forget_distribution()
-        self._observed = True
+        self._observed = self._renewal_due = True
         self.step = float(evidence.step)
 
     def _forget_distribution(self) -> None:
         self._cumulative, self._metrics = None, {}
 
-    def _compare_outcomes(self, success: NDArray[np.float64] | None, evidence: Evidence) -> None:
-        """Compare the outcomes in `evidence` with the estimate that their tasks were drawn by."""
-        if success is not None and evidence.wins is not None and evidence.losses is not None:
-            wins, losses = np.asarray(evidence.wins), np.asarray(evidence.losses)
-            self._monitor.add_episodes(success, wins, losses)
-
     def probabilities(self) -> NDArray[np.float64]:
         """[n] how likely each task is to be drawn next."""
-        return self._probabilities(self._state)
-
-    def _probabilities(self, state: Any) -> NDArray[np.float64]:
-        p = np.asarray(self.strategy.probabilities(state), dtype=np.float64)
-        n = len(self.pool)
-        if p.shape != (n,) or not np.all(p >= 0) or abs(p.sum() - 1) > SUM_TOLERANCE:
-            raise ValueError(
-                f"{type(self.strategy).__name__}.probabilities must return one probability for "
-                f"each of the {n} tasks, which sum to 1, got {np.array2string(p, threshold=8)}"
-            )
-        return p
+        return checked_probabilities(self.strategy, self._state, len(self.pool))
 
     def success(self) -> NDArray[np.float64] | None:
         """[n] the estimated probability of success of each task, None if the strategy has none."""
@@ -300,19 +337,19 @@ class Curriculum:
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue identically: JSON values, and arrays under `state`."""
         with self._lock:
-            step, observed = self.step, self._observed
-            rng = self._rng.bit_generator.state
-            arrays = state_arrays(self._state)
-            arrays |= {OUTCOMES + name: array for name, array in self._outcomes.arrays().items()}
-        return {
-            "format": FORMAT,
-            "strategy": describe(self.strategy),
-            "pool": {"tasks": len(self.pool), "fingerprint": self.pool.fingerprint},
-            "step": step,
-            "observed": observed,
-            "rng": rng,
-            "state": {name: array.copy() for name, array in arrays.items()},
-        }
+            arrays = state_arrays(self._state) | add_prefix(OUTCOMES, self._outcomes.arrays())
+            if self._candidates is not None:
+                arrays |= add_prefix(CANDIDATES, self._candidates.arrays())
+            return {
+                "format": FORMAT,
+                "strategy": describe(self.strategy),
+                "pool": describe_pool(self.pool, self.space),
+                "step": self.step,
+                "observed": self._observed,
+                "renewal_due": self._renewal_due,
+                "rng": self._rng.bit_generator.state,
+                "state": {name: array.copy() for name, array in arrays.items()},
+            }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Continue from `state_dict`; another strategy or pool raises and changes nothing."""
@@ -321,26 +358,27 @@ class Curriculum:
                 f"the curriculum was saved in format {saved.get('format')!r}, "
                 f"this version reads {FORMAT}"
             )
-        _require_same("strategy", describe(self.strategy), saved["strategy"])
-        here = {"tasks": len(self.pool), "fingerprint": self.pool.fingerprint}
-        _require_same("pool", here, saved["pool"])
-        arrays = dict(saved["state"])
-        recorded = {
-            name.removeprefix(OUTCOMES): arrays.pop(name)
-            for name in list(arrays)
-            if name.startswith(OUTCOMES)
-        }
+        require_same("strategy", describe(self.strategy), saved["strategy"])
+        arrays, n = dict(saved["state"]), len(self.pool)
+        candidates, pool, strategy = self._candidates, self.pool, self.strategy
+        require_same_pool(pool, self.space, saved["pool"])
+        if candidates is not None:
+            candidates = candidates.from_arrays(take_prefix(CANDIDATES, arrays))
+            pool, strategy = candidates.pool, self._unbound.bind(candidates.pool)
+        outcomes = OutcomeBuffer.from_arrays(take_prefix(OUTCOMES, arrays), n)
         state = restore_arrays(self._state, arrays)
-        outcomes = OutcomeBuffer.from_arrays(recorded, len(self.pool))
         rng = np.random.default_rng()
         rng.bit_generator.state = saved["rng"]
         require_number("the saved step", saved["step"], at_least=0, at_most=LIMIT)
-        require_flag("the saved observed", saved["observed"])
-        self._probabilities(state)  # raises if nothing can be drawn from this state
+        for flag in ("observed", "renewal_due"):
+            require_flag(f"the saved {flag}", saved[flag])
+        checked_probabilities(strategy, state, n)  # raises if nothing can be drawn from this state
         with self._lock:
+            self._candidates, self.pool, self.strategy = candidates, pool, strategy
             self._state, self._rng, self._outcomes = state, rng, outcomes
             self._forget_distribution()
             self.step, self._observed = float(saved["step"]), saved["observed"]
+            self._renewal_due = saved["renewal_due"]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to one file of arrays and JSON, without pickled code."""
@@ -355,32 +393,8 @@ class Curriculum:
             self.load_state_dict(meta | {"state": arrays})
         return self
 
-    def _check(self, evidence: Evidence) -> Evidence:
-        """`evidence` as NumPy arrays, with the noise that the strategy needs; raises if bad."""
-        checked = check_evidence(evidence, len(self.pool), self.step)
-        for name in self.strategy.needs:
-            if getattr(checked, name, None) is None and name != "noise":
-                raise ValueError(
-                    f"evidence.{name} is missing: {strategy_name(self.strategy)} requires it "
-                    f"(it needs {', '.join(self.strategy.needs)})"
-                )
-        return self._with_noise(checked)
-
     def _with_noise(self, evidence: Evidence) -> Evidence:
         """`evidence` with the noise that the strategy needs."""
         if "noise" not in self.strategy.needs or evidence.noise is not None:
             return evidence
         return evidence._replace(noise=self._rng.uniform(-1.0, 1.0, len(self.pool)))
-
-
-def _require_same(what: str, here: dict[str, Any], saved: dict[str, Any]) -> None:
-    """Raise with the first setting in which the saved curriculum differs."""
-    for name in {**saved, **here}:
-        ours, theirs = here.get(name), saved.get(name)
-        if isinstance(ours, dict) and isinstance(theirs, dict):
-            _require_same(f"{what}.{name}", ours, theirs)
-        elif ours != theirs:
-            raise ValueError(
-                f"the curriculum was saved with {what}.{name} = {theirs!r}, this one has {ours!r}; "
-                "create it with the same strategy and pool to continue"
-            )

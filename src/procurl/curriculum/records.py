@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.curriculum.outcomes import Outcomes
-from procurl.evidence import Scale
+from procurl.evidence import Evidence, Scale
 from procurl.evidence.checks import LIMIT
 from procurl.internals.arrays import Floats, Ids
 from procurl.internals.checks import suggest
@@ -151,3 +151,10 @@ def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
             f"prior must hold success rates from 0 to 1, got {numbers[task]} for task {task}"
         )
     return numbers
+
+
+def no_outcomes(strategy: Strategy, n: int, step: float, values: Any = None) -> Evidence:
+    """Evidence of n tasks that were not played since the previous evidence."""
+    none = np.zeros(n)
+    fields = dict.fromkeys(("wins", "losses", "played", "noise"), none) | {"values": values}
+    return Evidence(step, **{k: v for k, v in fields.items() if k in strategy.uses})

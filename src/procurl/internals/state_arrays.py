@@ -45,6 +45,17 @@ def restore_arrays(state: Any, saved: NamedArrays) -> Any:
     return with_arrays(state, saved)
 
 
+def add_prefix(prefix: str, arrays: NamedArrays) -> NamedArrays:
+    """The arrays with `prefix` in front of their names."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def take_prefix(prefix: str, arrays: NamedArrays) -> NamedArrays:
+    """The arrays whose names start with `prefix`, by the rest of their names; removes them."""
+    names = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
+
+
 def _named_parts(state: tuple[Any, ...], prefix: str) -> list[tuple[str, Any]]:
     """The parts of a tuple by dotted name: its fields, or 0, 1, … if they have no names."""
     names: Iterable[Any] = getattr(state, "_fields", range(len(state)))

@@ -1,0 +1,131 @@
+"""The tasks of a space that a curriculum currently chooses from, and which of them to replace."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from procurl.curriculum.checks import require_same
+from procurl.internals.arrays import Floats, Ids, NamedArrays
+from procurl.strategies.registry import strategy_name
+from procurl.strategies.strategy import Strategy
+from procurl.tasks.matching import SharedTasks
+from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import TaskSpace, replace_tasks
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The candidates of a space, which never change; `renew` returns others.
+
+    Args:
+        space: that they were drawn from.
+        pool: [n] the candidates.
+        ages: [n] the number of refreshes that each has seen.
+    """
+
+    space: TaskSpace
+    pool: TaskPool
+    ages: Ids
+
+    @classmethod
+    def draw(cls, space: TaskSpace, rng: "Generator") -> Self:
+        """The first candidates."""
+        return cls(space, space.draw(space.size, rng), np.zeros(space.size, dtype=np.int64))
+
+    def least_promising(self, probabilities: Floats, playing: Ids) -> Ids:
+        """[k] ids of the share `fresh` that is least likely to be played, the oldest among equals.
+
+        Args:
+            probabilities: [n] of the strategy.
+            playing: ids of tasks to keep in any case.
+        """
+        count = round(self.space.fresh * len(self.pool))
+        if self.space.fresh > 0.0:
+            count = max(1, count)
+        order = np.lexsort((-self.ages, probabilities))
+        order = order[~np.isin(order, playing)]
+        return np.sort(order[:count])
+
+    def renew(self, ids: Ids, rng: "Generator") -> Self:
+        """The candidates after a refresh, with newly drawn tasks in place of `ids` [k]."""
+        ages = self.ages + 1
+        if not ids.size:
+            return type(self)(self.space, self.pool, ages)
+        ages[ids] = 0
+        new = self.space.draw(len(ids), rng, self.pool)
+        return type(self)(self.space, replace_tasks(self.pool, ids, new), ages)
+
+    def arrays(self) -> NamedArrays:
+        """Everything needed to continue identically; raises if tasks cannot be written as JSON."""
+        arrays: NamedArrays = {"ages": self.ages}
+        if self.pool.contexts is not None:
+            return arrays | {"contexts": self.pool.contexts}
+        if self.pool.seeds is not None:
+            return arrays | {"seeds": self.pool.seeds}
+        tasks = [self.pool[task] for task in range(len(self.pool))]
+        try:
+            text = json.dumps(tasks)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"the candidates cannot be saved: {error}. Let sample return contexts, or objects "
+                "that JSON can express"
+            ) from error
+        return arrays | {"tasks": np.frombuffer(text.encode(), dtype=np.uint8)}
+
+    def from_arrays(self, saved: NamedArrays) -> Self:
+        """The candidates of `arrays` in the same space; raises if they cannot be some."""
+        ages = np.asarray(saved.get("ages"))
+        if ages.shape != self.ages.shape or ages.dtype != np.int64:
+            raise ValueError(f"the saved candidates do not fit {self.space}")
+        pool = _pool_from(saved, self.pool)
+        if len(pool) != len(ages) or pool.names != self.pool.names:
+            raise ValueError(f"the saved candidates do not fit {self.space}")
+        return type(self)(self.space, pool, ages)
+
+
+def _pool_from(saved: NamedArrays, like: TaskPool) -> TaskPool:
+    if "contexts" in saved:
+        return TaskPool(saved["contexts"], names=like.names or None)
+    if "seeds" in saved:
+        return TaskPool.from_seeds(saved["seeds"].tolist())
+    tasks: Any = json.loads(saved["tasks"].tobytes().decode())
+    return TaskPool.from_objects(tasks)
+
+
+def kept_tasks(n: int, replaced: Ids) -> SharedTasks:
+    """The tasks that are the same before and after `replaced` [k] of n changed."""
+    kept = np.setdiff1d(np.arange(n), replaced)
+    return SharedTasks(kept, kept)
+
+
+def require_renewable(strategy: Strategy, candidates: Candidates) -> TaskPool:
+    """The pool of `candidates`; raises unless the strategy can continue on others."""
+    bound, n = strategy.bind(candidates.pool), len(candidates.pool)
+    state = bound.init(n)
+    try:
+        bound.carry_over(state, state, kept_tasks(n, np.arange(1)))
+    except ValueError as error:
+        raise ValueError(
+            f"{strategy_name(strategy)} needs a fixed pool, such as space.pool(), "
+            f"got {candidates.space}: {error}"
+        ) from error
+    return candidates.pool
+
+
+def describe_pool(pool: TaskPool, space: TaskSpace | None) -> dict[str, Any]:
+    """What distinguishes the tasks of a curriculum from those of others, as JSON values."""
+    of = None if space is None else space.describe()
+    return {"tasks": len(pool), "fingerprint": pool.fingerprint, "space": of}
+
+
+def require_same_pool(pool: TaskPool, space: TaskSpace | None, saved: dict[str, Any]) -> None:
+    """Raise unless `saved`, from `describe_pool`, is of the same pool, or of the same space."""
+    here = describe_pool(pool, space)
+    if space is not None:  # whose candidates are saved
+        here["fingerprint"] = saved.get("fingerprint")
+    require_same("pool", here, saved)

@@ -1,0 +1,78 @@
+"""What a curriculum requires of evidence, of a strategy's distributions and of saved state."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.evidence import Evidence
+from procurl.evidence.checks import check_evidence
+from procurl.internals.arrays import Floats
+from procurl.strategies.registry import strategy_name
+from procurl.strategies.strategy import Strategy
+
+SUM_TOLERANCE = 1e-3  # of probabilities in single precision, over large pools
+
+
+def require_evidence(strategy: Strategy, evidence: Evidence, n: int, step: float) -> Evidence:
+    """`evidence` on n tasks as NumPy arrays; raises if it is bad or lacks what is needed.
+
+    Args:
+        strategy: that requires it.
+        evidence: of the user.
+        n: tasks in the pool.
+        step: training steps so far.
+    """
+    checked = check_evidence(evidence, n, step)
+    for name in strategy.needs:
+        if getattr(checked, name, None) is None and name != "noise":
+            raise ValueError(
+                f"evidence.{name} is missing: {strategy_name(strategy)} requires it "
+                f"(it needs {', '.join(strategy.needs)})"
+            )
+    return checked
+
+
+def checked_probabilities(strategy: Strategy, state: Any, n: int) -> Floats:
+    """[n] the strategy's probabilities in double precision; raises if they are not a distribution.
+
+    Args:
+        strategy: bound to a pool of n tasks.
+        state: of the strategy.
+        n: tasks in the pool.
+    """
+    p: Floats = np.asarray(strategy.probabilities(state), dtype=np.float64)
+    if p.shape != (n,) or not np.all(p >= 0) or abs(p.sum() - 1) > SUM_TOLERANCE:
+        raise ValueError(
+            f"{type(strategy).__name__}.probabilities must return one probability for "
+            f"each of the {n} tasks, which sum to 1, got {np.array2string(p, threshold=8)}"
+        )
+    return p
+
+
+def checked_rollout_weights(strategy: Strategy, state: Any, n: int) -> NDArray[np.float64] | None:
+    """[n] the strategy's weights for rollouts, None for equal ones; raises if they are unusable."""
+    given = strategy.rollout_weights(state)
+    if given is None:
+        return None
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (n,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
+        raise ValueError(
+            f"{type(strategy).__name__}.rollout_weights must return one weight for each "
+            f"of the {n} tasks, none of them negative and not all 0, or None, "
+            f"got {np.array2string(weights, threshold=8)}"
+        )
+    return weights
+
+
+def require_same(what: str, here: dict[str, Any], saved: dict[str, Any]) -> None:
+    """Raise with the first setting in which the saved curriculum differs."""
+    for name in {**saved, **here}:
+        ours, theirs = here.get(name), saved.get(name)
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            require_same(f"{what}.{name}", ours, theirs)
+        elif ours != theirs:
+            raise ValueError(
+                f"the curriculum was saved with {what}.{name} = {theirs!r}, this one has {ours!r}; "
+                "create it with the same strategy and pool to continue"
+            )
