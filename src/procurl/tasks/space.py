@@ -42,6 +42,11 @@ class TaskSpace:
         fresh: the share of the candidates that is replaced after each refresh, from 0 to 1.
     """
 
+    names: tuple[str, ...] | None
+    low: Floats | None  # [d], None without bounds
+    high: Floats | None  # [d], likewise
+    seeds: tuple[int, int] | None  # the first and last, None unless `from_seeds`
+
     def __init__(
         self,
         low: Any = None,
@@ -56,22 +61,18 @@ class TaskSpace:
             raise TypeError(f"pass either low and high, or sample, as in {HOW}")
         if sample is not None and not callable(sample):
             raise TypeError(f"sample must be a function of (rng, count), got {sample!r}")
-        self._fill(size, fresh)
-        self.sample = sample
-        self.names: tuple[str, ...] | None = None if names is None else tuple(names)
+        self._fill(size, fresh, sample)
+        self.names = None if names is None else tuple(names)
         if sample is None:
             self.low, self.high = _checked_bounds(low, high)
             self.names = TaskPool([self.low], names=self.names).names  # checks them
 
-    def _fill(self, size: int, fresh: float) -> None:
+    def _fill(self, size: int, fresh: float, sample: Sample | None = None) -> None:
         require_integer("size", size, at_least=1)
         require_number("fresh", fresh, at_least=0.0, at_most=1.0)
         self.size, self.fresh = int(size), float(fresh)
-        self.low: Floats | None = None  # [d], None without bounds
-        self.high: Floats | None = None
-        self.names = None
-        self.sample: Sample | None = None
-        self.seeds: tuple[int, int] | None = None  # the first and last, None unless `from_seeds`
+        self.sample = sample
+        self.names = self.low = self.high = self.seeds = None
 
     @classmethod
     def from_seeds(
