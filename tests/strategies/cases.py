@@ -226,6 +226,9 @@ VARIANTS: dict[str, Case] = {
         lambda n: Mix((Switch(when=Steps(2000.0)), make_strategy("space-alt")), (2.0, 1.0)),
         numeric="strategies.0.second.beta",
     ),
+    "spdl that stops early": Case(
+        lambda n: make_strategy("spdl", early_stop=True), numeric="threshold"
+    ),
     "spdl with a floor": Case(lambda n: make_strategy("spdl", floor=0.1), numeric="floor"),
 }
 

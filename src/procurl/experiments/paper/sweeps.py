@@ -89,6 +89,7 @@ VARIANTS = (
         POINT_MASS,
         Sweep("pointmass-s-spdl", "pointmass-s", 1_000_000),
         (
+            "spdl:early_stop=true",
             "spdl:full_step=true",
             "spdl:threshold=0.3",
             "spdl:floor=0.2",
@@ -97,7 +98,11 @@ VARIANTS = (
             "spdl:refresh_every=10240",
         ),
     ),
-    (KAREL, Sweep("basickarel-spdl", "basickarel", 1_000_000), ("spdl:refresh_every=20480",)),
+    (
+        KAREL,
+        Sweep("basickarel-spdl", "basickarel", 1_000_000),
+        ("spdl:early_stop=true", "spdl:refresh_every=20480"),
+    ),
     (KAREL, Sweep("basickarel-space", "basickarel", 1_000_000), ("space:max_size=1000",)),
     (BALL, replace(BALL, name="ballcatching-val"), ("procurl-val:v_min=16,v_max=42",)),
     (BALL, replace(BALL, name="ballcatching-out"), ("procurl-out:v_min=26,v_max=60",)),

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from procurl.internals.arrays import Array, namespace, while_loop
+from procurl.strategies.baselines.early_climb import early_climb
+from procurl.strategies.baselines.tilting import Pull, moments, positive
 
 MAX_TILT = 1e10  # separates values that differ by a billionth of their range
 MAX_SPREAD = 60.0  # of log p: every task keeps e^-60 of the largest probability, so it can return
@@ -21,7 +23,13 @@ MAX_ITERATIONS = 80
 
 
 def self_paced_step(
-    log_q: Array, values: Array, threshold: Array, max_kl: Array, *, full_step: bool = False
+    log_q: Array,
+    values: Array,
+    threshold: Array,
+    max_kl: Array,
+    *,
+    full_step: bool = False,
+    early_stop: bool = False,
 ) -> Array:
     """[n] log-probabilities of SPDL's next distribution (Klink et al. 2021).
 
@@ -36,100 +44,68 @@ def self_paced_step(
         threshold: δ.
         max_kl: ε, positive.
         full_step: stop after problem 1 whenever E_q[V] < δ, as the paper's code mostly does.
+        early_stop: solve problem 1 as the paper's code does, by a climb that stops early
+            (`early_climb`), and stop after it.
     """
     xp = namespace(log_q, values, threshold, max_kl)
     low, high = xp.min(values), xp.max(values)
     span = xp.where(high > low, high - low, 1.0)
     goal = xp.where(high > low, (threshold - high) / span, xp.where(threshold > low, 1.0, -1.0))
-    pull = _Pull(log_q, (values - high) / span, goal, xp.sqrt(max_kl))
+    pull = Pull(log_q, (values - high) / span, goal, xp.sqrt(max_kl))
 
-    below = _moments(pull, 0.0, 0.0).mean < pull.goal
-    best_tilt = _largest_tilt(pull, below)
-    best_mean = _moments(pull, 0.0, best_tilt).mean
-    stay = below & (full_step | (best_mean < pull.goal))
+    below = moments(pull, 0.0, 0.0).mean < pull.goal
+    if early_stop:
+        on_own_scale = pull._replace(values=values - high)
+        best_alpha, best_tilt = early_climb(on_own_scale, below)
+        best_tilt, stay = best_tilt * span, below
+    else:
+        best_alpha, best_tilt = 0.0, _largest_tilt(pull, below)
+        best_mean = moments(pull, 0.0, best_tilt).mean
+        stay = below & (full_step | (best_mean < pull.goal))
     alpha, tilt = _widest(pull, ~stay)
 
-    log_p = (1.0 - xp.where(stay, 0.0, alpha)) * log_q
+    log_p = (1.0 - xp.where(stay, best_alpha, alpha)) * log_q
     log_p = log_p + xp.where(stay, best_tilt, tilt) * pull.values
     log_p = xp.maximum(log_p - xp.max(log_p), -MAX_SPREAD)
     return log_p - xp.log(xp.sum(xp.exp(log_p)))
 
 
-class _Pull(NamedTuple):
-    """The problem in scaled values."""
-
-    log_q: Array  # [n]
-    values: Array  # [n] in [−1, 0]
-    goal: Array  # []  the threshold, on the scale of the values
-    root_kl: Array  # []  √ε
-
-
-class _Moments(NamedTuple):
-    """What the root searches need to know of the tilted distribution p."""
-
-    mean: Array  # E_p[v]
-    variance: Array  # Var_p(v)
-    root_kl: Array  # √KL(p‖q), close to linear in both variables where KL is close to quadratic
-    log_q_variance: Array  # Var_p(log q)
-    covariance: Array  # Cov_p(v, log q)
-
-
-def _moments(pull: _Pull, alpha: Array, tilt: Array) -> _Moments:
-    xp = namespace(pull.log_q, pull.values)
-    log_q, values = pull.log_q, pull.values
-    logits = (1.0 - alpha) * log_q + tilt * values
-    logits = logits - xp.max(logits)
-    weights = xp.exp(logits)
-    total = xp.sum(weights)
-    p = weights / total
-    mean, mean_log_q = xp.sum(p * values), xp.sum(p * log_q)
-    off_mean, off_log_q = values - mean, log_q - mean_log_q
-    kl = xp.sum(p * logits) - xp.log(total) - mean_log_q
-    return _Moments(
-        mean,
-        xp.sum(p * off_mean**2),
-        xp.sqrt(xp.maximum(kl, 0.0)),
-        xp.sum(p * off_log_q**2),
-        xp.sum(p * off_mean * off_log_q),
-    )
-
-
-def _largest_tilt(pull: _Pull, active: Array) -> Array:
+def _largest_tilt(pull: Pull, active: Array) -> Array:
     """Problem 1: the τ at which KL(p‖q) = ε, or the largest one where p is concentrated before."""
     xp = namespace(pull.log_q, pull.values, pull.root_kl)
 
     def excess(tilt: Array, _: Array) -> tuple[Array, Array, Array]:
-        at = _moments(pull, 0.0, tilt)
-        slope = 0.5 * tilt * at.variance / _positive(at.root_kl)
+        at = moments(pull, 0.0, tilt)
+        slope = 0.5 * tilt * at.variance / positive(at.root_kl)
         return at.root_kl - pull.root_kl, slope, tilt
 
-    at_q = _moments(pull, 0.0, 0.0)
-    guess = pull.root_kl * xp.sqrt(2.0 / _positive(at_q.variance))
+    at_q = moments(pull, 0.0, 0.0)
+    guess = pull.root_kl * xp.sqrt(2.0 / positive(at_q.variance))
     return _increasing_root(excess, guess, MAX_TILT, guess, active)[0]
 
 
-def _widest(pull: _Pull, active: Array) -> tuple[Array, Array]:
+def _widest(pull: Pull, active: Array) -> tuple[Array, Array]:
     """Problem 2: (α, τ) with the largest α, and for it the smallest τ, that both bounds allow."""
 
     def shortfall(alpha: Array) -> Callable[[Array, Array], tuple[Array, Array, Array]]:
         def excess(tilt: Array, _: Array) -> tuple[Array, Array, Array]:
-            at = _moments(pull, alpha, tilt)
+            at = moments(pull, alpha, tilt)
             return at.mean - pull.goal, at.variance, tilt
 
         return excess
 
     def smallest_tilt(alpha: Array, guess: Array) -> Array:
         xp = namespace(pull.log_q, pull.values, alpha, guess)
-        needed = active & (_moments(pull, alpha, 0.0).mean < pull.goal)
+        needed = active & (moments(pull, alpha, 0.0).mean < pull.goal)
         tilt, _ = _increasing_root(shortfall(alpha), guess, MAX_TILT, guess, needed)
         return xp.where(needed, tilt, 0.0)
 
     def excess(alpha: Array, guess: Array) -> tuple[Array, Array, Array]:
         xp = namespace(pull.log_q, pull.values, alpha, guess)
         tilt = smallest_tilt(alpha, xp.where(guess > 0, guess, 1.0))
-        at = _moments(pull, alpha, tilt)
-        explained = xp.where(tilt > 0, at.covariance**2 / _positive(at.variance), 0.0)
-        slope = 0.5 * alpha * (at.log_q_variance - explained) / _positive(at.root_kl)
+        at = moments(pull, alpha, tilt)
+        explained = xp.where(tilt > 0, at.covariance**2 / positive(at.variance), 0.0)
+        slope = 0.5 * alpha * (at.log_q_variance - explained) / positive(at.root_kl)
         return at.root_kl - pull.root_kl, slope, tilt
 
     return _increasing_root(excess, 1.0, 1.0, 1.0, active)
@@ -180,7 +156,7 @@ def _increasing_root(
         value, slope, carried = function(search.x, search.carried)
         low = xp.where(value < 0, search.x, search.low)
         high = xp.where(value < 0, search.high, search.x)
-        newton = search.x - value / _positive(slope)
+        newton = search.x - value / positive(slope)
         unbounded = high > upper
         newton = xp.where(unbounded, xp.minimum(newton, 4.0 * search.x), newton)
         middle = xp.where(unbounded, xp.minimum(4.0 * search.x, upper), 0.5 * (low + high))
@@ -204,9 +180,3 @@ def _increasing_root(
 
     found = while_loop(xp, lambda search: ~search.done, advance, start)
     return found.x, found.carried
-
-
-def _positive(x: Array) -> Array:
-    """`x`, kept away from 0 so that one can divide by it."""
-    xp = namespace(x)
-    return xp.maximum(x, xp.finfo(xp.asarray(x).dtype).tiny ** 0.5)

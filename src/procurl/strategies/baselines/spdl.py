@@ -35,6 +35,8 @@ class SPDL(Strategy):
         max_kl: the step size; the paper's code has 0.5 on pointmass-s and 0.2 elsewhere.
         full_step: move by the whole `max_kl` whenever the expected value is below the threshold,
             as the solver of the paper's code mostly does.
+        early_stop: while the expected value is below the threshold, stop moving once it gains
+            little, as the solver of the paper's code does; see `early_climb`. Includes `full_step`.
         floor: share of the mass that is always spread evenly over the pool; the next step starts
             from the distribution without it.
         refresh_every: training steps between updates; None: after every policy update.
@@ -43,6 +45,7 @@ class SPDL(Strategy):
     threshold: float = 0.5
     max_kl: float = 0.2
     full_step: bool = False
+    early_stop: bool = False
     floor: float = 0.0
     refresh_every: int | None = None
 
@@ -61,6 +64,7 @@ class SPDL(Strategy):
             self.threshold,
             self.max_kl,
             full_step=self.full_step,
+            early_stop=self.early_stop,
         )
         return SPDLState(log_p.astype(state.log_probabilities.dtype), values)
 
@@ -74,5 +78,6 @@ class SPDL(Strategy):
         require_number("threshold", self.threshold)
         require_number("max_kl", self.max_kl, above=0.0)
         require_flag("full_step", self.full_step)
+        require_flag("early_stop", self.early_stop)
         require_number("floor", self.floor, at_least=0.0, at_most=1.0)
         require_interval(self.refresh_every)
