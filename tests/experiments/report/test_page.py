@@ -182,6 +182,18 @@ def test_a_test_pool_has_a_column_and_is_reported():
     assert "0.35 ± 0.25" in text  # t(2) = 4.303, SE = 0.1 / √3
     assert "the test pool at the end" in text
     assert "test" not in words(report_html(results)).partition("Final results")[2][:400]
+    page = report_html(replace(results, evaluations=evaluations))
+    curve = data_of(page)["curves"][0]
+    assert set(curve["test"]["mean"]) == {0.35}
+    assert set(curve["mean"]) != {0.35}
+    assert "<span>test pool</span>" in page
+    assert 'id="curve-pool"' not in report_html(results)
+    assert "test" not in data_of(report_html(results))["curves"][0]
+    facts = {**results.facts, "test_name": "targets"}
+    page = report_html(replace(results, evaluations=evaluations, facts=facts))
+    assert "<span>targets</span>" in page
+    assert "targets at 60k" in words(page)
+    assert "the targets at the end" in words(page)
 
 
 def test_colors_and_dashes_are_those_of_the_figures():
@@ -346,12 +358,13 @@ def test_a_page_without_evaluations_says_so():
 
 def test_the_report_of_a_directory_with_its_tables_and_figures(tmp_path):
     results = report_results(seeds=2, picks=400)
-    experiment = Experiment(env="pointmass-s", engine="jax", steps=results.steps)
+    experiment = Experiment("pointmass-s", "jax", results.steps, test_name="targets")
     plan = RunPlan(dict.fromkeys(results.labels, 2))
     with open_experiment(tmp_path, experiment, results.pool, plan, "procurl compare …") as store:
         for run in results.runs:
             store.begin(run)
-            store.add(run, *results.detail(run))
+            detail = [at._replace(test_performance=0.5) for at in results.detail(run)]
+            store.add(run, *detail)
             store.finish(run)
     page = write_report(tmp_path)
     assert page == tmp_path / "report.html"
@@ -359,7 +372,8 @@ def test_the_report_of_a_directory_with_its_tables_and_figures(tmp_path):
     data = data_of(text)
     assert data["explorer"] == data_of(report_html(results))["explorer"]
     links = re.findall(r'<a href="([^"#]+)"', text)
-    assert len(links) == 2 + 2 * 4
+    assert len(links) == 2 + 2 * 5
+    assert "curves-targets.png" in links
     for name in links:
         assert (tmp_path / name).stat().st_size > 100
     assert (tmp_path / "table.md").read_text(encoding="utf-8").startswith("| strategy | runs |")

@@ -46,7 +46,7 @@ class Curve(NamedTuple):
     @property
     def test_tasks(self) -> str:
         """The tasks of the test pool, in words."""
-        return "the targets" if self.test_name == TARGETS else "the test pool"
+        return test_tasks(self.test_name)
 
     def env_steps_at(self, step: int) -> Floats:
         """[r] environment steps up to that step, NaN for runs not evaluated there."""
@@ -122,6 +122,11 @@ def curves_from_rows(rows: Iterable[ExportRow]) -> list[Curve]:
         )
         for row in rows
     )
+
+
+def test_tasks(name: str) -> str:
+    """The tasks of the test pool with that name, in words."""
+    return "the targets" if name == TARGETS else "the test pool"
 
 
 def by_label(curves: Iterable[Curve]) -> Mapping[str, Curve]:

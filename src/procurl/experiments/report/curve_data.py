@@ -9,6 +9,7 @@ from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import COLORS, LineStyle, line_styles
 from procurl.experiments.analysis.statistics import mean_interval, mean_over_runs
 from procurl.experiments.report.encoding import column, round_digits
+from procurl.internals.arrays import Floats
 from procurl.records.results import Results
 
 SINGLE_RUNS = 20  # of each strategy that can be drawn individually
@@ -51,19 +52,25 @@ def cost_payload(results: Results, curves: Sequence[Curve]) -> list[dict[str, An
 
 def unit_returns(curves: Sequence[Curve]) -> bool:
     """Whether every return lies between 0 and 1, as with binary rewards."""
-    heights = [curve.performance[np.isfinite(curve.performance)] for curve in curves]
+    heights = _finite_returns(curves)
     return all(bool(((values >= 0) & (values <= 1)).all()) for values in heights)
 
 
 def return_range(curves: Sequence[Curve]) -> float:
     """The range of returns, which decides how many decimals are shown."""
-    heights = [curve.performance[np.isfinite(curve.performance)] for curve in curves]
+    heights = _finite_returns(curves)
     together = np.concatenate(heights) if heights else np.zeros(0)
     return 1.0 if unit_returns(curves) or not together.size else float(np.ptp(together)) or 1.0
 
 
+def _finite_returns(curves: Sequence[Curve]) -> list[Floats]:
+    """The returns on both pools, without NaN."""
+    both = [of for curve in curves for of in (curve.performance, curve.test_performance)]
+    return [values[np.isfinite(values)] for values in both]
+
+
 def _payload(curve: Curve, line: LineStyle, single: int) -> dict[str, Any]:
-    intervals = [mean_interval(at) for at in curve.performance.T]
+    test = {"test": _heights(curve.on_test, single)} if curve.has_test else {}
     return {
         "label": curve.label,
         "color": COLORS.index(line.color),
@@ -71,6 +78,15 @@ def _payload(curve: Curve, line: LineStyle, single: int) -> dict[str, Any]:
         "steps": curve.steps.tolist(),
         "env": column(mean_over_runs(curve.env_steps)),
         "seconds": column(mean_over_runs(curve.seconds)),
+        **_heights(curve, single),
+        **test,
+    }
+
+
+def _heights(curve: Curve, single: int) -> dict[str, Any]:
+    """Means and intervals of a curve, and single runs."""
+    intervals = [mean_interval(at) for at in curve.performance.T]
+    return {
         "mean": column([interval.mean for interval in intervals]),
         "half": column([interval.half_width for interval in intervals]),
         "counts": [interval.runs for interval in intervals],

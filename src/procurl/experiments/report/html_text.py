@@ -7,12 +7,11 @@ from html import escape
 from typing import Any
 
 from procurl.envs.registry import environment_names
-from procurl.experiments.analysis.curves import Curve, by_label
+from procurl.experiments.analysis.curves import Curve, by_label, test_tasks
 from procurl.experiments.analysis.standings import BASELINE, Standing
 from procurl.experiments.analysis.statistics import FEWEST_RUNS, probability_of_improvement
 from procurl.experiments.report.explorer_data import Selection
 from procurl.records.evaluation import SNAPSHOT_TASKS
-from procurl.records.experiment import TARGETS
 from procurl.records.results import Results
 
 NAMED_STOPS = 12  # stopped runs that are listed
@@ -144,6 +143,19 @@ def notices(results: Results, rows: Sequence[Standing]) -> str:
     return "".join(f'<p class="notice">{escape(text)}</p>' for text in said)
 
 
+def pool_choice(curves: Sequence[Curve]) -> str:
+    """Two buttons for the pool that learning curves show, if there is a test pool."""
+    if not any(curve.has_test for curve in curves):
+        return ""
+    test = curves[0].test_tasks.removeprefix("the ")
+    return (
+        '<fieldset class="segments" id="curve-pool"><legend>Over</legend>'
+        '<label><input type="radio" name="pool" value="train" checked><span>pool</span></label>'
+        f'<label><input type="radio" name="pool" value="test"><span>{test}</span></label>'
+        "</fieldset>"
+    )
+
+
 def curve_caption(curves: Sequence[Curve], single: int) -> str:
     """What the axes mean, and how many single runs are drawn."""
     text = (
@@ -161,8 +173,7 @@ def about_table(rows: Sequence[Standing]) -> str:
         return "There is no evaluation yet."
     parts = ["Mean return ± 95% interval of the mean along training"]
     if rows[0].test is not None:
-        pool = "targets" if rows[0].test_name == TARGETS else "test pool"
-        parts.append(f"the same over the {pool} at the end")
+        parts.append(f"the same over {test_tasks(rows[0].test_name)} at the end")
     parts.append(
         "IQM, the mean of the middle half of the runs with its 95% bootstrap interval; area, the "
         "mean height of the learning curve"

@@ -77,6 +77,10 @@ def _draw_figures(folder: Path, results: Results, curves: Sequence[Curve]) -> li
     names = [f"curves-{axis}" for axis in AXES]
     for name, axis in zip(names, AXES, strict=True):
         draw_curves(curves[:FIGURE_CURVES], folder / name, results.env, axis)
+    if any(curve.has_test for curve in curves):
+        names.append(f"curves-{results.test_name}")
+        shown = [curve.on_test for curve in curves[:FIGURE_CURVES]]
+        draw_curves(shown, folder / names[-1], results.env, over=curves[0].test_tasks)
     features = features_of(results.pool)
     played = trends(results, results.labels[:FIGURE_STRATEGIES], FIGURE_SEEDS)
     if played and (np.ptp(features.values, axis=0) > 0).any():
@@ -134,6 +138,7 @@ def _texts(
         "lead": html_text.lead(rows, curves),
         "facts": html_text.facts(results),
         "notices": html_text.notices(results, rows),
+        "pool_choice": html_text.pool_choice(curves),
         "curve_caption": html_text.curve_caption(curves, single_runs(curves)),
         "about_table": html_text.about_table(rows),
         "final_table": html_tables.final_results(rows, labels) if rows else "",

@@ -1,6 +1,7 @@
 """What the page of a report does when it is used."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,6 +51,20 @@ def test_strategies_are_switched_off_and_on(browser):
     assert browser.js(drawn) == []
     browser.click(every)
     assert len(browser.js(drawn)) == 4
+
+
+def test_curves_are_switched_to_the_targets(browser, results, tmp_path):
+    evaluations = {
+        run: [at._replace(test_performance=0.123) for at in found]
+        for run, found in results.evaluations.items()
+    }
+    facts = {**results.facts, "test_name": "targets"}
+    show(browser, replace(results, evaluations=evaluations, facts=facts), tmp_path)
+    browser.hover("#curve-chart svg", across=0.8)
+    assert "0.12 ± 0.00" not in browser.text("#curve-reading")
+    browser.click("#curve-pool label:nth-of-type(2) span")
+    browser.hover("#curve-chart svg", across=0.8)
+    assert browser.text("#curve-reading").count("0.12 ± 0.00") == 4
 
 
 def test_the_horizontal_axis_is_switched_by_mouse_and_keyboard(browser):

@@ -1,4 +1,4 @@
-// Learning curves: strategies switched on and off, three horizontal axes, a reading under the mouse.
+// Learning curves: strategies switched on and off, two pools, three horizontal axes, a reading under the mouse.
 
 const AXES = {
   steps: { label: "training steps", format: stepLabel },
@@ -12,7 +12,7 @@ const LONGEST_NAME = 24;
 
 function learningCurves() {
   const host = byId("curve-chart");
-  const state = { axis: "steps", single: false, cursor: null, chart: null, shown: report.curves.map((_, i) => i < FIRST_SHOWN) };
+  const state = { axis: "steps", pool: "train", single: false, cursor: null, chart: null, shown: report.curves.map((_, i) => i < FIRST_SHOWN) };
 
   const read = (at) => {
     state.cursor = at;
@@ -24,7 +24,7 @@ function learningCurves() {
     byId("curve-reading").replaceChildren(html("span", {}, "Move the pointer over the chart, or use the arrow keys, to read values."));
   };
   const redraw = keepDrawn(host, (width) => {
-    const curves = report.curves.map((curve, i) => ({ ...curve, i })).filter(({ i }) => state.shown[i]);
+    const curves = report.curves.map((curve, i) => ({ ...curve, ...curve[state.pool], i })).filter(({ i }) => state.shown[i]);
     state.chart = drawCurves(width, curves, state);
     host.replaceChildren(state.chart.root);
     if (state.cursor !== null) read(state.cursor);
@@ -49,6 +49,10 @@ function learningCurves() {
   });
   byId("curve-axis").addEventListener("change", (event) => {
     state.axis = event.target.value;
+    changed();
+  });
+  byId("curve-pool")?.addEventListener("change", (event) => {
+    state.pool = event.target.value;
     changed();
   });
   byId("single-runs").addEventListener("change", (event) => {
