@@ -31,7 +31,8 @@ def add_paper_command(commands: Any) -> None:
         "--strategies",
         nargs="+",
         metavar="S",
-        help="train only these of the strategies that NAME needs (default: all)",
+        help="train only these of the strategies that NAME needs, with settings or in all their "
+        "settings (default: all)",
     )
     add("--n-envs", type=integer, default=1, metavar="N", help="environments per run (default: 1)")
     add(

@@ -239,7 +239,7 @@ class TestTraining:
     def test_a_sweep_is_trained_once_for_all_entries(self, requests, tmp_path):
         run(["metrics-pointmass-s", "test-pointmass-s", "theorem-1"], seeds=2, out=tmp_path)
         assert [sweep for sweep, _, _ in requests] == [POINT_MASS]
-        assert len(requests[0][1]) == 12
+        assert len(requests[0][1]) == 13
         records = read_records(tmp_path / "records" / "pointmass-s")
         names = "metrics-pointmass-s test-pointmass-s theorem-1"
         assert records.results.facts["command"] == f"procurl paper {names} --seeds 2"
@@ -259,6 +259,12 @@ class TestTraining:
                 out=tmp_path,
                 options=PaperOptions(strategies=["procurl-argmax"]),
             )
+        run(
+            ["variants-spdl-pointmass-s"],
+            out=tmp_path,
+            options=PaperOptions(strategies=["spdl:floor=0.2"]),
+        )
+        assert [names for _, names, _ in requests[1:]] == [["spdl:floor=0.2"]]
         with pytest.raises(ValueError, match="Did you mean 'iid'"):
             run(["curves-pointmass-d"], out=tmp_path, options=PaperOptions(strategies=["idd"]))
 

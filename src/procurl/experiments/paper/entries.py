@@ -180,6 +180,7 @@ def _variants() -> Iterable[Entry]:
             f"{strategy} on {sweep.env} with other settings",
             partial(run_pages.variants_page, strategy=strategy),
             {plain: (strategy,), sweep: contenders},
+            partly=True,
         )
 
 

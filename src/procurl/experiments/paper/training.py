@@ -33,6 +33,7 @@ from procurl.experiments.request import (
 from procurl.internals.checks import require_choice, require_integer, suggest
 from procurl.internals.hardware import has_gpu
 from procurl.internals.settings import describe
+from procurl.records.experiment import Contender
 from procurl.records.results import Results
 from procurl.strategies import make_strategy
 
@@ -90,7 +91,13 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, co
             f"{', '.join(entry.name for entry in entries)} does not need: omit the engine"
         )
     for name in options.strategies or ():
-        make_strategy(name)  # raises on an unknown name
+        make_strategy(Contender.parse(name).strategy)  # raises on an unknown name
+    needed = [name for names in wanted.values() for name in names]
+    if wanted and not any(_is_requested(name, options.strategies) for name in needed):
+        raise ValueError(
+            f"strategies must include one of {', '.join(dict.fromkeys(needed))}, "
+            f"got {', '.join(options.strategies or ())}"
+        )
     missing = {
         sweep: names
         for sweep, contenders in wanted.items()
@@ -163,10 +170,7 @@ def missing_contenders(
     """The requested contenders that the records lack, or have with too few seeds."""
     chosen = [name for name in contenders if _is_requested(name, options.strategies)]
     if not chosen:
-        raise ValueError(
-            f"strategies must include one of {', '.join(contenders)}, "
-            f"got {', '.join(options.strategies or ())}"
-        )
+        return []
     known = _records_of(sweep, out)
     if known is None:
         return chosen
@@ -268,7 +272,8 @@ def _require_engine(engine: str) -> None:
 
 
 def _is_requested(contender: str, strategies: Sequence[str] | None) -> bool:
-    return strategies is None or contender.partition(":")[0] in strategies
+    """Whether a contender is named, with its settings or by the name of its strategy."""
+    return strategies is None or not {contender, contender.partition(":")[0]}.isdisjoint(strategies)
 
 
 def commands_of(entry: Entry, runs: Mapping[str, CompactRecords]) -> list[str]:
