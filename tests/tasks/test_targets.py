@@ -69,3 +69,31 @@ def test_a_marked_pool_survives_a_file(tmp_path):
 def test_pools_that_do_not_fit_are_refused(pool, targets, message):
     with pytest.raises(ValueError, match=message):
         add_targets(pool, targets)
+
+
+def near(center):
+    return lambda rng, size: rng.normal(center, 0.1, (size, 1))
+
+
+def test_targets_are_drawn_once_by_a_function_with_the_seed():
+    pool = TaskPool([[0.0], [1.0]], names=["x"])
+    marked = add_targets(pool, near(5.0), size=3, seed=1)
+    assert marked.features["target"].tolist() == [0, 0, 1, 1, 1]
+    assert marked.names == ("x",)
+    expected = np.random.default_rng(1).normal(5.0, 0.1, (3, 1))
+    np.testing.assert_array_equal(marked.contexts[2:], expected)
+    assert add_targets(pool, near(5.0), size=3, seed=1).fingerprint == marked.fingerprint
+    assert add_targets(pool, near(5.0), size=3, seed=2).fingerprint != marked.fingerprint
+    assert len(add_targets(pool, near(5.0))) == 402
+
+
+def test_a_draw_of_another_shape_is_refused():
+    pool = TaskPool([[0.0, 1.0]], names=["x", "y"])
+    with pytest.raises(ValueError, match=r"shape .4, 2., .* each of x, y, got shape .4, 1."):
+        add_targets(pool, near(0.0), size=4)
+    with pytest.raises(ValueError, match="size must be an integer of at least 1, got 0"):
+        add_targets(pool, near(0.0), size=0)
+    with pytest.raises(TypeError, match=r"a TaskPool or a function draw.rng, size. .* got list"):
+        add_targets(pool, [[0.0, 1.0]])
+    with pytest.raises(ValueError, match="pool must hold contexts"):
+        add_targets(TaskPool.from_seeds(2), near(0.0))

@@ -151,8 +151,9 @@ def _add_task_options(add: Callable[..., Any]) -> None:
     add(
         "--target-pool",
         metavar="FILE",
-        help="tasks that matter more than the others: added to the training pool as targets of "
-        "procurl-target and target, and played at every evaluation unless --test-pool is given",
+        help="tasks that matter more than the others, as for --pool: added to the training pool as "
+        "targets of procurl-target and target, and played at every evaluation unless --test-pool "
+        "is given",
     )
     add(
         "--set-task",

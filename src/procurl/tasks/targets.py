@@ -1,11 +1,19 @@
 """Targets: the tasks of a pool that matter in the end, marked by a feature column."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from procurl.internals.arrays import Ids
+from procurl.internals.checks import require_integer
 from procurl.tasks.pool import TaskPool
 
 TARGET = "target"  # the column that marks targets by default
+DRAWS = 400  # targets drawn from a function by default
+
+Draw: TypeAlias = Callable[[np.random.Generator, int], ArrayLike]
 
 
 def target_ids(pool: TaskPool, column: str = TARGET) -> Ids:
@@ -30,11 +38,19 @@ def target_ids(pool: TaskPool, column: str = TARGET) -> Ids:
     return marked
 
 
-def add_targets(pool: TaskPool, targets: TaskPool, column: str = TARGET) -> TaskPool:
+def add_targets(
+    pool: TaskPool,
+    targets: TaskPool | Draw,
+    column: str = TARGET,
+    *,
+    size: int = DRAWS,
+    seed: int = 0,
+) -> TaskPool:
     """`pool` with the tasks of `targets` marked by the feature `column`.
 
     Targets that the pool holds already are marked in place, the others are added after its last
-    task. Features that only one of the two pools has are dropped.
+    task. Features that only one of the two pools has are dropped. A function that draws targets is
+    called once: the same seed gives the same targets, which then stay as they are.
 
     >>> pool = add_targets(TaskPool([[0.0], [1.0]]), TaskPool([[1.0], [5.0]]))
     >>> pool.contexts.ravel().tolist(), pool.features["target"].tolist()
@@ -42,15 +58,16 @@ def add_targets(pool: TaskPool, targets: TaskPool, column: str = TARGET) -> Task
 
     Args:
         pool: the training tasks, with contexts.
-        targets: the tasks that matter, with the same context columns.
+        targets: the tasks that matter, with the same context columns, or a function that draws
+            them: `draw(rng, size)` returns contexts [size, d].
         column: name of the feature.
+        size: number of targets to draw.
+        seed: of the draw.
     """
-    for argument, given in (("pool", pool), ("targets", targets)):
-        if given.contexts is None:
-            raise ValueError(
-                f"{argument} must hold contexts, got {given}: mark the targets of other pools with "
-                f"TaskPool(…, features={{{column!r}: …}})"
-            )
+    _require_contexts("pool", pool, column)
+    if not isinstance(targets, TaskPool):
+        targets = _draw_targets(pool, targets, size, seed)
+    _require_contexts("targets", targets, column)
     if pool.names != targets.names:
         raise ValueError(
             f"targets must have the context columns of the pool, {', '.join(pool.names)}, "
@@ -75,6 +92,33 @@ def add_targets(pool: TaskPool, targets: TaskPool, column: str = TARGET) -> Task
         features=features | {column: mark},
         labels=_labels(pool, new),
     )
+
+
+def _require_contexts(argument: str, pool: TaskPool, column: str) -> None:
+    if pool.contexts is None:
+        raise ValueError(
+            f"{argument} must hold contexts, got {pool}: mark the targets of other pools with "
+            f"TaskPool(…, features={{{column!r}: …}})"
+        )
+
+
+def _draw_targets(pool: TaskPool, draw: Draw, size: int, seed: int) -> TaskPool:
+    """`size` targets drawn by a function, with the context columns of `pool`."""
+    if not callable(draw):
+        raise TypeError(
+            "targets must be a TaskPool or a function draw(rng, size) that returns contexts, got "
+            f"{type(draw).__name__}"
+        )
+    require_integer("size", size, at_least=1)
+    require_integer("seed", seed, at_least=0)
+    contexts = np.asarray(draw(np.random.default_rng(seed), size), dtype=np.float64)
+    wanted = (size, len(pool.names))
+    if contexts.shape != wanted:
+        raise ValueError(
+            f"the function that draws targets must return contexts of shape {wanted}, a row per "
+            f"target and a column for each of {', '.join(pool.names)}, got shape {contexts.shape}"
+        )
+    return TaskPool(contexts, names=pool.names)
 
 
 def _labels(pool: TaskPool, new: list[int]) -> list[str] | None:
