@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if undecoded := _undecoded(arguments):
             print(f"procurl: {undecoded}", file=sys.stderr)
             return 2
-        parsed = _parser().parse_args(arguments)
+        parsed = make_parser().parse_args(arguments)
         parsed.command_line = shlex.join(["procurl", *arguments])
         status = _run(parsed)
         out.flush()
@@ -135,7 +135,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}{stop}{hint} See {self.prog} --help\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="procurl",
         description="Curricula for reinforcement learning: which task should the agent train on "
