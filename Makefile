@@ -1,11 +1,12 @@
-# `make run` runs the main comparison, `make test` all checks, `make soak` the long tests.
+# `make run` runs the main comparison, `make test` all checks, `make soak` the long tests,
+# `make docs` builds the site and `make docs-serve` shows it, `make dist` builds wheel and sdist.
 # Each installs what it needs into .venv and skips what is already there.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test soak format clean
+.PHONY: run test soak docs docs-serve dist format clean
 
 run: .venv/run.stamp
 	$(BIN)/procurl compare pointmass-s --strategies procurl iid --seeds 8 --out results/pointmass-s
@@ -21,6 +22,13 @@ test: .venv/test.stamp
 soak: .venv/soak.stamp
 	$(BIN)/pytest -q -m soak
 
+docs: .venv/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"
+
+docs-serve: .venv/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 format: .venv/test.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -34,7 +42,11 @@ format: .venv/test.stamp
 	$(PIP) --editable ".[dev,jax,mujoco,ray,report,sb3]"
 	@touch $@
 
-.venv/soak.stamp: .venv/test.stamp
+.venv/docs.stamp: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable ".[docs]"
+	@touch $@
+
+.venv/soak.stamp: .venv/test.stamp .venv/docs.stamp
 	$(PIP) --editable ".[trl]"
 	@touch $@
 

@@ -31,6 +31,7 @@ EXAMPLES = {
     str(path.relative_to(ROOT)): f"examples/{path.stem}.md"
     for path in sorted((ROOT / "examples").glob("*.py"))
 }
+ALONE = ("index.md", "tutorial.md")  # without other pages in their section
 COMMAND_LINE = "reference/command_line.md"
 FENCED = re.compile(r"^```.*?^```$", flags=re.M | re.S)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
@@ -74,6 +75,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if page.file.generated_by is not None:
         return markdown
     uri = page.file.src_uri
+    if uri in ALONE:
+        page.meta["hide"] = ["navigation"]
     return _with_links(markdown, f"docs/{uri}", uri)
 
 

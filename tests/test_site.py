@@ -1,0 +1,70 @@
+"""The documentation site: the navigation has every page, and the reference every public name."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import procurl
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PACKAGES = ("", "envs", "experiments", "ppo", "sb3", "theory", "trl")
+# Made by `website/hooks.py`.
+MADE = {"changelog.md", "contributing.md", "security.md", "reference/command_line.md"}
+
+
+def entries_of(nav) -> list[str]:
+    """The files and folders of a navigation, in order."""
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav.values() if isinstance(nav, dict) else nav
+    return [entry for part in parts for entry in entries_of(part)]
+
+
+def navigation() -> list[str]:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    nav = text.partition("\nnav:")[2].partition("\n\n")[0]  # other parts hold Python objects
+    return entries_of(yaml.safe_load(f"nav:{nav}")["nav"])
+
+
+def public_names(package: str) -> set[str]:
+    """`__all__` of a package, without importing it: some need heavy packages."""
+    source = ROOT / "src" / "procurl" / package / "__init__.py"
+    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return set(ast.literal_eval(node.value))
+    raise AssertionError(f"{source} has no __all__")
+
+
+def documented() -> list[str]:
+    """The names that the reference shows, with their packages."""
+    pages = [page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md")]
+    return [name for page in pages for name in re.findall(r"^::: (\S+)$", page, flags=re.M)]
+
+
+def test_the_navigation_has_every_page_once():
+    entries = navigation()
+    assert len(entries) == len(set(entries))
+    folders = tuple(entry for entry in entries if entry.endswith("/"))
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    single = {page for page in pages if not page.startswith(folders)}
+    assert set(entries) - set(folders) - MADE == single
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_reference_has_every_public_name(package):
+    names = public_names(package)
+    if not package:
+        names |= set(procurl._LAZY)
+    assert names <= {name.rpartition(".")[2] for name in documented()}
+
+
+def test_the_reference_shows_public_names_once():
+    names = documented()
+    assert len({name.rpartition(".")[2] for name in names}) == len(names)
+    for name in names:
+        package, _, last = name.removeprefix("procurl").lstrip(".").rpartition(".")
+        assert last in public_names(package) | set(procurl._LAZY), f"{name} is not public"
