@@ -34,7 +34,7 @@ def net_at_home():
 
 
 def played_by_hand(state, action):
-    """(physics after the action, names touched, net's axis), one `mj_step` after the other."""
+    """(physics after the action, names touched, net's rotation), one `mj_step` after the other."""
     model = ball_catching_model()
     data = mujoco.MjData(model)
     data.time = state.physics[0, 0]
@@ -48,7 +48,7 @@ def played_by_hand(state, action):
         if touched:
             break
     after = np.array([data.time, *data.qpos, *data.qvel])
-    return after, touched, data.site(NET_SITE).xmat.reshape(3, 3)[:, 2].copy()
+    return after, touched, data.site(NET_SITE).xmat.reshape(3, 3).copy()
 
 
 def test_an_episode_is_what_single_steps_of_mujoco_give_bit_for_bit():
@@ -61,14 +61,14 @@ def test_an_episode_is_what_single_steps_of_mujoco_give_bit_for_bit():
         actions = rng.uniform(-1.0, 1.0, (6, 5)) * SPEED
         states, reward, done, caught = ENV.step(states, actions, NO_NOISE)
         for i in np.flatnonzero(~over):
-            after, touched, axis = played_by_hand(alone[i], actions[i])
+            after, touched, turn = played_by_hand(alone[i], actions[i])
             np.testing.assert_array_equal(states.physics[i], after)
             assert done[i] == bool(touched)
             assert caught[i] == ("net" in touched)
             expected = 0.275 - 0.005 * (actions[i] ** 2).sum()
             if "net" in touched:
                 velocity = after[VELOCITIES][BALL]
-                expected += 50 + 25 * (axis @ velocity / np.linalg.norm(velocity)) ** 5
+                expected += 50 + 25 * (turn[:, 2] @ velocity / np.linalg.norm(velocity)) ** 5
             assert reward[i] == pytest.approx(expected, abs=1e-12)
             alone[i] = type(states)(*(part[[i]] for part in states))
         over |= done
@@ -80,12 +80,29 @@ def test_a_ball_in_the_net_is_a_catch_and_paid_by_its_direction():
     assert done[0]
     assert caught[0]
     assert 0 < after.physics[0, 0] < SUBSTEP * SUBSTEPS  # cut at the first contact
-    physics, touched, axis = played_by_hand(before, HOLD[0])
+    physics, touched, turn = played_by_hand(before, HOLD[0])
     velocity = physics[VELOCITIES][BALL]
-    straight = axis @ velocity / np.linalg.norm(velocity)
+    straight = turn[:, 2] @ velocity / np.linalg.norm(velocity)
     assert touched == {"ball", "net"}
     assert straight > 0.99
     assert reward[0] == pytest.approx(0.275 + 50 + 25 * straight**5)
+
+
+def test_by_the_row_a_catch_is_paid_as_in_the_papers_program():
+    before = with_ball(net_at_home() + AHEAD, (-4.0, 0.0, 1.0))
+    by_row = HostBallCatching(threads=1, net_axis="row").step(before, HOLD, NO_NOISE)
+    by_column = ENV.step(before, HOLD, NO_NOISE)
+    physics, _, turn = played_by_hand(before, HOLD[0])
+    velocity = physics[VELOCITIES][BALL]
+    along = turn[2] @ velocity / np.linalg.norm(velocity)
+    assert by_row.reward[0] == pytest.approx(0.275 + 50 + 25 * along**5)
+    assert abs(by_row.reward[0] - by_column.reward[0]) > 0.1
+    np.testing.assert_array_equal(by_row.state.physics, by_column.state.physics)
+
+
+def test_an_unknown_net_axis_is_named():
+    with pytest.raises(ValueError, match="net_axis must be one of column, row, got 'z'"):
+        HostBallCatching(net_axis="z")
 
 
 def test_a_ball_from_behind_is_caught_for_less():

@@ -112,6 +112,23 @@ def test_catches_agree(forms):
 
 
 @pytest.mark.soak  # compiles MJX's step
+def test_catches_by_the_row_agree():
+    host, env = HostBallCatching(threads=1, net_axis="row"), MjxBallCatching(net_axis="row")
+    step = jax.jit(lambda *given: env.step(*given, NO_NOISE))
+    ours = thrown_at_the_net(host, seed=3)
+    theirs, caught = as_mjx(ours), 0
+    playing = np.ones(B, dtype=bool)
+    for _ in range(6):
+        actions = np.zeros((B, 5), dtype=np.float32)
+        right, got = host.step(ours, actions, NO_NOISE), step(theirs, actions)
+        ours, theirs = right.state, got.state
+        np.testing.assert_allclose(got.reward[playing], right.reward[playing], atol=0.01)
+        caught += int((right.success & playing).sum())
+        playing &= ~right.done
+    assert caught >= 10
+
+
+@pytest.mark.soak  # compiles MJX's step
 def test_nothing_moves_after_the_first_contact_of_an_action(forms):
     """A ball that touches the net from the beginning: one substep is taken, not five."""
     host, _, step = forms

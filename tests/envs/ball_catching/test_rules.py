@@ -12,6 +12,7 @@ from procurl.envs.ball_catching.rules import (
     CONTEXT_LOW,
     CONTEXT_NAMES,
     HOME,
+    net_normals,
     noisy_starts,
     observations,
     on_arm,
@@ -84,6 +85,13 @@ def test_an_observation_shows_the_moved_joints_and_the_ball_and_is_clipped():
     np.testing.assert_array_equal(shown[0, :5], [10, 1, 2, 3, 4])
     np.testing.assert_array_equal(shown[0, 5:13], [1, 3, 4, 5, 6, 7, 8, 9])
     np.testing.assert_array_equal(shown[0, 13:], [-3, -9, -10, -10, -10, -10, -10, -10])
+
+
+def test_a_catch_is_measured_along_the_third_column_or_the_third_row():
+    """A quarter turn about y maps z to x: the net's axis is x, the third row is −x."""
+    quarter = np.array([[[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]]])
+    np.testing.assert_array_equal(net_normals(quarter, "column"), [[1, 0, 0]])
+    np.testing.assert_array_equal(net_normals(quarter, "row"), [[-1, 0, 0]])
 
 
 def test_every_term_of_the_reward_is_as_worked_by_hand():

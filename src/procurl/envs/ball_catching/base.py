@@ -10,11 +10,13 @@ from procurl.envs.ball_catching.rules import (
     CONTEXT_LOW,
     CONTEXT_NAMES,
     HORIZON,
+    NET_AXES,
     OBSERVATIONS,
     SPEED,
     START_NOISE,
 )
 from procurl.internals.arrays import Array
+from procurl.internals.checks import require_choice
 from procurl.tasks.pool import TaskPool
 
 
@@ -24,6 +26,11 @@ class BallCatching(ArrayEnv):
     An action is the desired velocity of five joints. The episode ends when the ball touches
     anything; touching the net is a success.
     """
+
+    net_axis: str  # what a catch is measured along, one of `NET_AXES`
+
+    def __post_init__(self) -> None:
+        require_choice("net_axis", self.net_axis, NET_AXES)
 
     horizon = HORIZON
     context_names = CONTEXT_NAMES

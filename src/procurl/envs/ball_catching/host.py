@@ -16,6 +16,7 @@ from procurl.envs.ball_catching.rules import (
     START_NOISE,
     SUBSTEP,
     SUBSTEPS,
+    net_normals,
     noisy_starts,
     observations,
     on_arm,
@@ -28,7 +29,8 @@ from procurl.internals.arrays import Array, Floats
 POSITIONS = slice(1, 11)
 VELOCITIES = slice(11, 21)
 BALL_VELOCITY = slice(18, 21)
-NET_CONTACTS, CONTACTS, NET_AXIS = 0, 1, slice(2, 5)  # of the model's sensors
+NET_CONTACTS, CONTACTS = 0, 1  # of the model's sensors
+NET_AXES_SENSED = slice(2, 11)  # the net's z, x and y axes
 
 _SPEED = np.asarray(SPEED)
 _PASSED = SUBSTEP * np.arange(1, SUBSTEPS + 1)[:, None]  # [5, 1] time at the end of each substep
@@ -53,13 +55,16 @@ class HostBallCatching(BallCatching):
 
     Args:
         threads: number of threads that share a batch; by default one per core.
+        net_axis: what a catch is measured along: the net's axis, which is the third `column` of its
+            rotation matrix, or the third `row`, as in the paper's program.
     """
 
     threads: int | None = None
+    net_axis: str = "column"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, in this process or another, makes its own threads and simulations."""
-        return type(self), (self.threads,)
+        return type(self), (self.threads, self.net_axis)
 
     @cached_property
     def model(self) -> Any:
@@ -92,7 +97,9 @@ class HostBallCatching(BallCatching):
         rows = np.arange(len(last))
         physics, sensed = path[rows, last], sensed[rows, last]
         caught = sensed[:, NET_CONTACTS] > 0
-        reward = rewards(actions, caught, sensed[:, NET_AXIS], physics[:, BALL_VELOCITY])
+        axes = sensed[:, NET_AXES_SENSED].reshape(-1, 3, 3)[:, [1, 2, 0]]  # x, y, z
+        normals = net_normals(axes.swapaxes(1, 2), self.net_axis)
+        reward = rewards(actions, caught, normals, physics[:, BALL_VELOCITY])
         return Transition(BallCatchingState(physics, desired[rows, last]), reward, done, caught)
 
     def draw(self, states: Sequence[Any]) -> NDArray[np.uint8]:
@@ -104,7 +111,7 @@ class HostBallCatching(BallCatching):
         )
 
     def _simulate(self, physics: Floats, controls: Floats) -> tuple[Floats, Floats]:
-        """(states [b, 5, 21], sensors [b, 5, 5]) after each substep from `physics` [b, 21] on.
+        """(states [b, 5, 21], sensors [b, 5, 11]) after each substep from `physics` [b, 21] on.
 
         Args:
             physics: [b, 21].

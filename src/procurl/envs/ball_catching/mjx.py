@@ -6,7 +6,7 @@ the ball with the net in closed form, like MuJoCo's C library: MJX sees the net 
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from procurl.envs.array_env import Transition
@@ -20,6 +20,7 @@ from procurl.envs.ball_catching.rules import (
     START_NOISE,
     SUBSTEP,
     SUBSTEPS,
+    net_normals,
     noisy_starts,
     observations,
     on_arm,
@@ -44,7 +45,13 @@ class MjxBallState(NamedTuple):
 
 @dataclass(frozen=True)
 class MjxBallCatching(BallCatching):
-    """BallCatching for the JAX engine; MJX is imported by the first program that steps it."""
+    """BallCatching for the JAX engine; MJX is imported by the first program that steps it.
+
+    Args:
+        net_axis: as of `HostBallCatching`.
+    """
+
+    net_axis: str = "column"
 
     def initial(self, contexts: Array) -> MjxBallState:
         """The arm at home and at rest; the throw from the middle of its range."""
@@ -67,9 +74,9 @@ class MjxBallCatching(BallCatching):
 
         actions = jnp.clip(actions, self.action_low, self.action_high)
         with jax.default_matmul_precision(PRECISION):
-            end = jax.vmap(_act)(state, actions)
+            end = jax.vmap(partial(_act, net_axis=self.net_axis))(state, actions)
         ball_velocities = end.state.velocities[:, _parts().ball]
-        reward = rewards(actions, end.caught, end.net_axis, ball_velocities)
+        reward = rewards(actions, end.caught, end.normal, ball_velocities)
         return Transition(end.state, reward, end.touched, end.caught)
 
 
@@ -79,17 +86,17 @@ class _End(NamedTuple):
     state: MjxBallState  # of one
     touched: Array  # []  bool, the ball has touched something; nothing moves after that
     caught: Array  # []  bool, it was the net
-    net_axis: Array  # [3]
+    normal: Array  # [3] of `net_normals`
 
 
-def _act(state: MjxBallState, action: Array) -> _End:
+def _act(state: MjxBallState, action: Array, net_axis: str) -> _End:
     """The substeps of one action, up to and including the first contact of the ball."""
     import jax
     import jax.numpy as jnp
     from jax import lax
 
     def substep(end: _End, _: None) -> tuple[_End, None]:
-        following = _take_substep(end.state, action)
+        following = _take_substep(end.state, action, net_axis)
         return jax.tree.map(lambda old, new: jnp.where(end.touched, old, new), end, following), None
 
     no = jnp.zeros((), dtype=bool)
@@ -97,7 +104,7 @@ def _act(state: MjxBallState, action: Array) -> _End:
     return end
 
 
-def _take_substep(state: MjxBallState, action: Array) -> _End:
+def _take_substep(state: MjxBallState, action: Array, net_axis: str) -> _End:
     """One substep. Contacts and the net's axis are those at its start, as in MuJoCo."""
     import jax.numpy as jnp
 
@@ -114,7 +121,7 @@ def _take_substep(state: MjxBallState, action: Array) -> _End:
         MjxBallState(data.qpos, data.qvel, desired),
         touched=jnp.any(touches),
         caught=jnp.any(touches & _of_net(contact)),
-        net_axis=data.geom_xmat[parts.net_geom][:, 2],
+        normal=net_normals(data.geom_xmat[parts.net_geom], net_axis),
     )
 
 

@@ -174,8 +174,8 @@ def ball_catching_model() -> mujoco.MjModel:
     limits, so the controls of all substeps are known when an action begins. The solver starts cold
     in every substep, so the next state depends on positions and velocities alone.
 
-    The sensors report the ball's contacts with the net, all its contacts, and the net's axis (3
-    numbers), as of the start of the latest substep.
+    The sensors report the ball's contacts with the net, all its contacts, and the net's z, x
+    and y axes (3 numbers each), as of the start of the latest substep.
     """
     return mujoco.MjModel.from_xml_string(ball_catching_mjcf())
 
@@ -227,6 +227,8 @@ def ball_catching_mjcf() -> str:
     <contact geom1="{BALL_GEOM}" geom2="{NET_GEOM}" data="found"/>
     <contact geom1="{BALL_GEOM}" data="found"/>
     <framezaxis objtype="site" objname="{NET_SITE}"/>
+    <framexaxis objtype="site" objname="{NET_SITE}"/>
+    <frameyaxis objtype="site" objname="{NET_SITE}"/>
   </sensor>
 </mujoco>
 """

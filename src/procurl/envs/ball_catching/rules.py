@@ -35,6 +35,7 @@ START_Y = (-0.75, -0.65)  # where throws start, uniform
 START_Z = (0.8, 1.8)
 TARGET_HEIGHT = 0.75  # of the point around which angle and radius are taken
 
+NET_AXES = ("column", "row")  # of the net's rotation matrix, see `net_normals`
 ALIVE = 0.275  # reward of every step
 EFFORT = 0.005  # cost per squared action
 CATCH = 50.0
@@ -143,13 +144,23 @@ def observations(desired: Array, positions: Array, velocities: Array) -> Array:
     return xp.minimum(xp.maximum(shown, -BOUND), BOUND).astype("float32")
 
 
+def net_normals(rotations: Array, net_axis: str) -> Array:
+    """[..., 3] the vector n of the reward, from the net's rotation matrices [..., 3, 3].
+
+    Args:
+        rotations: from the net to the world.
+        net_axis: `column` for the net's axis, `row` for the third row, as in the paper's program.
+    """
+    return rotations[..., 2, :] if net_axis == "row" else rotations[..., :, 2]
+
+
 def rewards(actions: Array, caught: Array, axes: Array, ball_velocities: Array) -> Array:
     """[b] 0.275 − 0.005·|a|², and 50 + 25·(n·v)⁵ for a catch.
 
     Args:
         actions: [b, 5] within the box.
         caught: [b] bool, the ball touches the net.
-        axes: [b, 3] the net's axis n, the third column of its rotation matrix.
+        axes: [b, 3] n, of `net_normals`.
         ball_velocities: [b, 3] after the step; v is the unit vector along it.
     """
     xp = namespace(actions, axes)
