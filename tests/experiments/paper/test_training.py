@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from procurl.envs import make_pool
+from procurl.envs.registry import make_host_env
 from procurl.experiments.analysis import figures
 from procurl.experiments.compact_records.files import read_records, write_records
 from procurl.experiments.compact_records.joining import shared_settings
@@ -12,7 +13,7 @@ from procurl.experiments.compact_records.record import Part, compact
 from procurl.experiments.paper import training
 from procurl.experiments.paper.build import run
 from procurl.experiments.paper.entries import find_entries
-from procurl.experiments.paper.sweeps import ONE_MODE, POINT_MASS
+from procurl.experiments.paper.sweeps import BALL_POOLS, ONE_MODE, POINT_MASS
 from procurl.experiments.paper.training import PaperOptions, sweep_settings, train_missing
 from procurl.experiments.planning import make_experiment
 from procurl.experiments.presets import paper_ppo_settings
@@ -279,3 +280,27 @@ def test_records_of_mujoco_are_done_work_on_any_device(monkeypatch, tmp_path, he
     assert training.missing_contenders(sweep, ["iid"], tmp_path, two) == []
     with pytest.raises(ValueError, match=f"engine is '{held}', not"):
         training.missing_contenders(sweep, ["iid"], tmp_path, two._replace(seeds=3))
+
+
+class Captured(Exception):
+    """Instead of training."""
+
+
+def test_a_sweep_with_its_own_draw_trains_on_that_pool(tmp_path, monkeypatch):
+    """The file that is trained on has the tasks that the sweep's records are checked against."""
+
+    def capture(request):
+        raise Captured(request)
+
+    monkeypatch.setattr("procurl.experiments.comparison.compare", capture)
+    trained = set()
+    for sweep in BALL_POOLS:
+        with pytest.raises(Captured) as captured:
+            training.train_sweep(sweep, ["iid"], tmp_path, PaperOptions(seeds=1))
+        request = captured.value.args[0]
+        tasks = make_host_env(sweep.env).read_pool(request.training.pool).fingerprint
+        assert tasks == sweep.pool().fingerprint
+        assert request.training.settings == ()
+        trained.add(tasks)
+    assert len(trained) == 5
+    assert make_pool("ballcatching").fingerprint not in trained

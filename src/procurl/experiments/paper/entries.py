@@ -16,6 +16,7 @@ from procurl.experiments.paper.agreement import (
 from procurl.experiments.paper.run_pages import CURRICULUM_ROWS, ENGINES_ROWS, Page, RecordsBySweep
 from procurl.experiments.paper.sweeps import (
     BALL,
+    BALL_POOLS,
     DENSE,
     FIELD_BY_SWEEP,
     HARD,
@@ -75,6 +76,17 @@ def _curves() -> Iterable[Entry]:
             f"curves-{sweep.env}",
             "Figure 2",
             f"Learning curves on {sweep.env}",
+            run_pages.curves_page,
+            {sweep: CURVE_ROWS},
+        )
+
+
+def _other_pools() -> Iterable[Entry]:
+    for sweep in BALL_POOLS:
+        yield Entry(
+            f"curves-{sweep.name}",
+            "not in the paper",
+            f"Learning curves on {sweep.env}, pool drawn with seed {sweep.pool_seed}",
             run_pages.curves_page,
             {sweep: CURVE_ROWS},
         )
@@ -244,6 +256,7 @@ ENTRIES: Mapping[str, Entry] = {
         [
             *_without_runs(),
             *_curves(),
+            *_other_pools(),
             *_tables(),
             *_ablations(),
             *_tests(),

@@ -121,8 +121,9 @@ def train_sweep(sweep: Sweep, contenders: list[str], out: Path, options: PaperOp
     from procurl.records.store import read_store
 
     request = _request(sweep, contenders, out, options)
-    env, own = sweep.env, sweep.kind == "uniform" and sweep.size is None
-    pool = None if own else _pool_file(env, sweep.kind, out, sweep.size)
+    env, changes = sweep.env, (sweep.size, sweep.pool_seed)
+    own = sweep.kind == "uniform" and changes == (None, None)
+    pool = None if own else _pool_file(env, sweep.kind, out, *changes)
     targets = None if sweep.targets is None else _pool_file(env, sweep.targets, out)
     test_pool = _pool_file(env, "test", out) if sweep.tested else None
     compare(
@@ -247,12 +248,16 @@ def _has_host_form(sweep: Sweep) -> bool:
     return sweep.engine == "jax" and has_host_form(sweep.env)
 
 
-def _pool_file(env: str, kind: str, out: Path, size: int | None = None) -> str:
-    """Path to a file with the environment's pool of that kind and size."""
-    path = out / POOLS / f"{env}-{kind}{'' if size is None else f'-{size}'}.csv"
+def _pool_file(
+    env: str, kind: str, out: Path, size: int | None = None, seed: int | None = None
+) -> str:
+    """Path to a file with the environment's pool of that kind and size, drawn with this seed."""
+    of_size = "" if size is None else f"-{size}"
+    of_seed = "" if seed is None else f"-seed-{seed}"
+    path = out / POOLS / f"{env}-{kind}{of_size}{of_seed}.csv"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        make_host_env(env).write_pool(make_pool(env, kind, size), path)
+        make_host_env(env).write_pool(make_pool(env, kind, size, seed), path)
     return str(path)
 
 
