@@ -17,6 +17,7 @@ from procurl.cli.check import add_check_command
 from procurl.cli.paper import add_paper_command
 from procurl.cli.strategies import add_strategies_command, first_line
 from procurl.cli.training import add_training_commands, integer, require_extra
+from procurl.cli.watch import add_watch_command
 from procurl.envs.adapters.task_errors import environment_error
 from procurl.internals.checks import suggest
 from procurl.internals.streams import safe_streams
@@ -156,6 +157,7 @@ def make_parser() -> argparse.ArgumentParser:
         "and CSV into a results directory. compare and train do this when they end; you can do it "
         "at any time, even while they run.",
     )
+    add_watch_command(commands)
     _add_results_command(
         commands,
         "export",

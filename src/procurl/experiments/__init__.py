@@ -4,7 +4,7 @@
   paper's settings; `batches`: what a worker gets.
 - `engines`: our PPO and Stable-Baselines3's, behind one interface.
 - `running`: this machine or a cluster, checkpoints, progress and logs.
-- `analysis`, `report`: statistics, tables, figures and the page.
+- `analysis`, `report`, `watching`: statistics, tables, figures, the page, and the page served live.
 - `paper`, `compact_records`, `theory`: the paper's tables and figures, by name.
 
 Importing this package imports none of them: every name below loads its module when it is used.

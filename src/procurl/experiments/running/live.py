@@ -111,23 +111,38 @@ class SweepProgress:
         """An estimate of the time left for all batches; None while no speed is known.
 
         As many batches are taken to train side by side as have done so, even if one has just
-        finished and the next has not started. Every batch is taken to be as fast as the other
-        batches of its contender, and a contender that has not started as fast as the slowest that
-        has.
+        finished and the next has not started.
         """
-        known: dict[str, list[float]] = {}
-        for batch, speed in self._speeds.items():
-            known.setdefault(batch.contender.label, []).append(speed)
-        if not known:
-            return None
-        typical = {label: sum(speeds) / len(speeds) for label, speeds in known.items()}
-        slowest = min(typical.values())
-        left = [
-            (self._steps - step) / typical.get(batch.contender.label, slowest)
+        left = {
+            batch: self._steps - step
             for batch, step in self._at.items()
             if batch not in self._finished
-        ]
-        return max(max(left, default=0.0), sum(left) / self._side_by_side)
+        }
+        return estimate_seconds_left(left, self._speeds, self._side_by_side)
+
+
+def estimate_seconds_left(
+    left: Mapping[RunBatch, int], speeds: Mapping[RunBatch, float], side_by_side: int
+) -> float | None:
+    """The time left for all batches; None if no speed is known.
+
+    Every batch is taken to be as fast as the other batches of its contender, and a contender
+    without a speed as fast as the slowest that has one.
+
+    Args:
+        left: training steps left of every batch that is not finished.
+        speeds: steps per second of a run, of the batches that have begun.
+        side_by_side: batches that train at once.
+    """
+    known: dict[str, list[float]] = {}
+    for batch, speed in speeds.items():
+        known.setdefault(batch.contender.label, []).append(speed)
+    if not known:
+        return None
+    typical = {label: sum(found) / len(found) for label, found in known.items()}
+    slowest = min(typical.values())
+    times = [steps / typical.get(batch.contender.label, slowest) for batch, steps in left.items()]
+    return max(max(times, default=0.0), sum(times) / side_by_side)
 
 
 def _scored(final: Sequence[RunBatch], finished: Sequence[RunBatch]) -> str:
@@ -223,7 +238,11 @@ def _tenth(now: ContenderProgress) -> int:
 
 def _time_left(sweep: SweepProgress) -> str:
     """The time left as text; empty while it is unknown."""
-    seconds = sweep.seconds_left()
+    return time_left_text(sweep.seconds_left())
+
+
+def time_left_text(seconds: float | None) -> str:
+    """The time left as text; empty if it is unknown or almost over."""
     if seconds is None or seconds < 0.5:
         return ""
     if seconds < 100:
