@@ -77,6 +77,14 @@ def test_progress_and_report_follow_the_store(server, store):
     assert "0 of 2 runs are finished" in page
 
 
+def test_no_strategy_leads_before_all_have_come_as_far(server, store):
+    for label, step in (("iid", 500), ("easy", 400)):
+        store.begin(RunId(label, "", 0))
+        store.add(RunId(label, "", 0), evaluation(400), *[evaluation(500)] * (step == 500))
+    page = ask(server, "/report")[2]
+    assert "<strong>easy</strong> has not reached 500 training steps yet." in page
+
+
 def test_the_report_is_built_once_for_the_same_records(server, store, monkeypatch):
     store.begin(RUN)
     store.add(RUN, evaluation(500))

@@ -60,6 +60,9 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
     last = f"{best.steps[-1]:,} training steps"
     value = f"{_strong(str(best.performance[-1]))} over {_runs(best.runs)}"
     name = _strong(best.label)
+    behind = [row for row in rows if math.isnan(row.performance[-1].mean)]
+    if behind:
+        return f"{_names(behind)} {'has' if len(behind) == 1 else 'have'} not reached {last} yet."
     if len(rows) == 1:
         return f"After {last}, {name} has a mean return of {value}."
     if best.performance[-1].mean == 0:
@@ -270,9 +273,9 @@ def _strong(text: str) -> str:
 
 
 def _names(rows: Sequence[Standing]) -> str:
-    """The names of two or more contenders: a, b and c."""
+    """The names of contenders: a, b and c."""
     names = [_strong(row.label) for row in rows]
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _runs(count: int) -> str:
