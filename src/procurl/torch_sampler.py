@@ -45,6 +45,10 @@ class CurriculumSampler(Sampler[int]):
     ) -> None:
         if not isinstance(curriculum, Curriculum):
             raise TypeError(f"curriculum must be a Curriculum, got {type(curriculum).__name__}")
+        if curriculum.space is not None:
+            raise ValueError(
+                f"curriculum must have a fixed pool, one task per example, got {curriculum.space}"
+            )
         require_integer("batch_size", batch_size, at_least=1)
         require_integer("repeat", repeat, at_least=1)
         if batches is not None:

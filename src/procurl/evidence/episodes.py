@@ -64,6 +64,26 @@ def without_counts(totals: EpisodeTotals) -> EpisodeTotals:
     return totals._replace(wins=nothing, losses=nothing, played=nothing, partial=partial)
 
 
+def forget_tasks(totals: EpisodeTotals, tasks: Array) -> EpisodeTotals:
+    """`totals` in which nothing is known of `tasks` [k], whose ids were given to others."""
+
+    def without(counts: Any, nothing: float = 0.0) -> Any:
+        if counts is None:
+            return None
+        counts = np.array(counts)
+        counts[tasks] = nothing
+        return counts
+
+    return totals._replace(
+        wins=without(totals.wins),
+        losses=without(totals.losses),
+        played=without(totals.played),
+        score=without(totals.score),
+        best=without(totals.best, -np.inf),
+        partial=without(totals.partial),
+    )
+
+
 class OutcomeRule(Protocol):
     """How episodes are judged; every strategy is one."""
 

@@ -251,7 +251,7 @@ class CurriculumCallback(BaseCallback):
         teacher = self.teacher
         with content_errors(saved.source):
             restore_progress(saved, teacher)
-        if saved.starts is None:
+        if teacher.values is not None and teacher.values.starts is None:
             teacher.look()
         with content_errors(saved.source):
             episodes_continue = restore_episodes(saved, teacher)

@@ -20,6 +20,7 @@ from procurl.sb3.envs.eval_env import (
 )
 from procurl.sb3.envs.workers import Workers
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import TaskSpace
 
 
 class PoolEvaluation(NamedTuple):
@@ -100,8 +101,8 @@ def evaluate(
     )
 
 
-def with_tasks(env: EnvLike, pool: TaskPool, argument: str = "eval_env") -> VecEnv:
-    """A vector environment that plays tasks of `pool`, from what a user passed."""
+def with_tasks(env: EnvLike, pool: TaskPool | TaskSpace, argument: str = "eval_env") -> VecEnv:
+    """A vector environment that plays `pool` or tasks of a space, from what a user passed."""
     if isinstance(env, VecEnv):
         return env
     if isinstance(env, gymnasium.Env):
@@ -109,7 +110,7 @@ def with_tasks(env: EnvLike, pool: TaskPool, argument: str = "eval_env") -> VecE
     return vec_env_of((lambda: _task_env(env(), pool)) if callable(env) else env, argument)
 
 
-def _task_env(env: gymnasium.Env[Any, Any], pool: TaskPool) -> gymnasium.Env[Any, Any]:
+def _task_env(env: gymnasium.Env[Any, Any], pool: TaskPool | TaskSpace) -> gymnasium.Env[Any, Any]:
     inside: Any = env
     while isinstance(inside, gymnasium.Wrapper):
         if isinstance(inside, TaskEnv):

@@ -16,6 +16,7 @@ from procurl.sb3.envs.episodes import play_tasks
 from procurl.sb3.envs.observations import (
     Observations,
     first_observations,
+    put_rows,
     require_differences,
     rows,
     view_of,
@@ -51,6 +52,13 @@ class PoolValues:
             require_differences(env, self.n)
         tasks = np.repeat(np.arange(self.n), self.reset_samples)
         self.starts = first_observations(env, tasks)
+
+    def look_again(self, env: VecEnv, tasks: Ids) -> None:
+        """Record the first observations in `env` of `tasks` [m], which are new under their ids."""
+        k = self.reset_samples
+        new = first_observations(env, np.repeat(tasks, k))
+        rows_of = (tasks[:, None] * k + np.arange(k)).reshape(-1)
+        self.starts = put_rows(self.observations, rows_of, new)
 
     @property
     def observations(self) -> Observations:

@@ -106,6 +106,11 @@ class PoolRecorder(BaseCallback):
 
     def _on_training_start(self) -> None:
         teacher = self._teacher()
+        if teacher.curriculum.space is not None:
+            raise ValueError(
+                f"PoolRecorder evaluates a fixed pool, and the tasks come from "
+                f"{teacher.curriculum.space}: use evaluate_pool(model, env, space.pool(seed=1))"
+            )
         given = with_tasks(self.eval_env, teacher.curriculum.pool)
         seen = match_wrappers(given, self.training_env)
         self._workers = second_workers(seen, teacher.workers)

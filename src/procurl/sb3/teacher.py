@@ -17,6 +17,7 @@ from procurl.evidence import (
     add_episodes,
     add_scores,
     build_evidence,
+    forget_tasks,
     no_episodes,
     note_returns,
     without_counts,
@@ -104,10 +105,11 @@ class ModelTeacher:
         self.workers = Workers(env)
         if before is None:
             self.seed = settings.seed if settings.seed is not None else model.seed or 0
-            self.curriculum = Curriculum(settings.strategy, self.workers.pool, seed=self.seed)
+            tasks = self.workers.space or self.workers.pool
+            self.curriculum = Curriculum(settings.strategy, tasks, seed=self.seed)
         else:
             self.seed, self.curriculum = before.seed, before.curriculum
-        self.workers.require_pool(self.curriculum.pool, "env")
+        self.workers.require_pool(self.curriculum.pool, "env", self.curriculum.space)
         self.strategy = self.curriculum.strategy
         n = len(self.workers.pool)
         self.values = self._pool_values(n) if "values" in self.strategy.uses else None
@@ -122,7 +124,9 @@ class ModelTeacher:
         if self.excludes_tasks or self.waits:
             self.filter = StepFilter(model)
         self.plan = self.strategy.rollout_plan()
-        self.eval_workers = None if self.plan is None else self._workers_for_rollouts()
+        self.eval_workers = None if self.plan is None else self._second_workers()
+        if self.curriculum.space is not None and self.values is not None:
+            self._require_second_workers()
         self.teacher_steps: int = before.teacher_steps if before else 0  # taken by rollouts
         self.refreshed_at: int = before.refreshed_at if before else 0  # training steps
         self.next_round = 0  # training steps at which tasks are pushed again
@@ -179,6 +183,8 @@ class ModelTeacher:
         if getattr(self.model, "_n_updates", 1) == 0:
             return False
         at_least = self.settings.refresh_every or 1
+        if self.curriculum.space is not None and not self.strategy.uses:
+            return step - self.refreshed_at >= at_least  # only the candidates change
         return bool(is_due(self.strategy, step, self.refreshed_at, self.teacher_steps, at_least))
 
     def add_rollout(self, dones: NDArray[Any], tasks: NDArray[Any]) -> None:
@@ -230,6 +236,28 @@ class ModelTeacher:
         self.curriculum.observe(evidence)
         self.refreshed_at = step
         self.episodes, self.totals = [], without_counts(totals)
+        self._renew_candidates(step)
+
+    def _renew_candidates(self, step: int) -> None:
+        """Replace the least promising candidates of a space, but none that is being played."""
+        if self.curriculum.space is None:
+            return
+        replaced = self.curriculum.renew(self.workers.tasks)
+        if not replaced.size:
+            return
+        self.play_candidates(replaced)
+        self.totals = forget_tasks(self.totals, replaced)
+        if self.values is not None and self.eval_workers is not None:
+            env = self.eval_workers.env
+            env.seed(seed_of(self.seed, step))
+            self.values.look_again(env, replaced)
+
+    def play_candidates(self, replaced: Ids) -> None:
+        """Make all environments play the candidates, of which those at `replaced` [k] are new."""
+        self.strategy = self.curriculum.strategy
+        for workers in (self.workers, self.eval_workers):
+            if workers is not None:
+                workers.change_candidates(self.curriculum.pool, replaced)
 
     def _count_episodes(self) -> EpisodeTotals:
         """The totals with the training episodes since the last refresh."""
@@ -269,9 +297,27 @@ class ModelTeacher:
                 "or A2C, or another strategy"
             )
 
-    def _workers_for_rollouts(self) -> Workers:
+    def _require_second_workers(self) -> None:
+        """Have environments in which new candidates are seen while training episodes go on.
+
+        Without them, a strategy that only may use the critic does without it.
+        """
+        if self.settings.tasks_per_refresh is not None:
+            raise ValueError(
+                "tasks_per_refresh is for a fixed pool, because new candidates need a value at "
+                "once: leave it out, and set the size of the TaskSpace"
+            )
+        try:
+            self.eval_workers = self.eval_workers or self._second_workers()
+        except ValueError:
+            if "values" in self.strategy.needs:
+                raise
+            self.values = None
+
+    def _second_workers(self) -> Workers:
         env, given = self.workers.env, self.settings.eval_env
-        second = copy_env(env) if given is None else with_tasks(given, self.workers.pool)
+        tasks = self.workers.space or self.workers.pool
+        second = copy_env(env) if given is None else with_tasks(given, tasks)
         return second_workers(match_wrappers(second, env), self.workers)
 
 
@@ -284,5 +330,5 @@ def second_workers(env: VecEnv, training: Workers) -> Workers:
         )
     require_same_spaces(env, training.env)
     workers = Workers(env, "eval_env")
-    workers.require_pool(training.pool, "eval_env")
+    workers.require_pool(training.pool, "eval_env", training.space)
     return workers

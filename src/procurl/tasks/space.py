@@ -172,6 +172,15 @@ def replace_tasks(pool: TaskPool, ids: Ids, new: TaskPool) -> TaskPool:
     return TaskPool.from_seeds(tasks) if pool.seeds is not None else TaskPool.from_objects(tasks)
 
 
+def different_tasks(before: TaskPool, after: TaskPool) -> Ids:
+    """[k] the ids under which two pools of equal size hold different tasks."""
+    if before.contexts is not None and after.contexts is not None:
+        return np.flatnonzero((before.contexts != after.contexts).any(axis=1))
+    pairs = ((before[task], after[task]) for task in range(len(after)))
+    changed = [old is not new and not np.array_equal(old, new) for old, new in pairs]
+    return np.flatnonzero(changed)
+
+
 def _draw_seeds(
     bounds: tuple[int, int], count: int, rng: "Generator", known: set[int]
 ) -> list[int]:

@@ -281,7 +281,7 @@ def test_bad_pushes_are_refused_and_the_queue_stays(ids, error, message):
 
 
 def test_bad_use_is_refused():
-    with pytest.raises(TypeError, match="pool must be a TaskPool, got ndarray"):
+    with pytest.raises(TypeError, match="pool must be a TaskPool or a TaskSpace, got ndarray"):
         TaskEnv(Countdown(), LENGTHS.contexts)
     with pytest.raises(TypeError, match="set_task must be a function"):
         TaskEnv(Countdown(), LENGTHS, set_task="level")

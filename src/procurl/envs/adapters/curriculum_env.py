@@ -14,11 +14,13 @@ from procurl.evidence import (
     add_episodes,
     add_scores,
     build_evidence,
+    forget_tasks,
     no_episodes,
     without_counts,
 )
 from procurl.internals.arrays import Ids
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import different_tasks
 
 try:
     from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
@@ -59,14 +61,11 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
         if not isinstance(curriculum, Curriculum):
             raise TypeError(f"curriculum must be a Curriculum, got {type(curriculum).__name__}")
         pool, b = _pool_of(env), env.num_envs
-        if pool.fingerprint != curriculum.pool.fingerprint:
-            raise ValueError(
-                f"env must play the pool of the curriculum, {curriculum.pool}, got {pool}: "
-                "task ids would not match"
-            )
+        _require_tasks(env, pool, curriculum)
         self.curriculum = curriculum
         self.episodes = join_episodes([])  # the training episodes behind the latest evidence
         self._inside: Any = env.unwrapped
+        self._pool = pool  # that the sub-environments play
         self._mode = env.metadata["autoreset_mode"]
         self._drawn_at: float | None = None  # step of the curriculum that the queues come from
         self._queued: Ids = np.zeros(b, dtype=np.int64)  # length of each queue
@@ -147,6 +146,7 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
         Args:
             seed: as in `reset`.
         """
+        self._play_candidates()
         n, b = len(self.curriculum.pool), self.num_envs
         rounds = -(-n // b)
         self._push(np.resize(np.arange(n), (rounds, b)).T)
@@ -160,9 +160,22 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Any, Any, Any]):
     def _refill(self) -> None:
         """Draw new tasks if a queue is empty or the curriculum has observed evidence since."""
         if self._drawn_at != self.curriculum.step or not self._queued.all():
+            self.curriculum.renew(() if self._tasks is None else self._tasks)
+            self._play_candidates()
             ids = self.curriculum.next(self.num_envs * QUEUE)
             self._push(ids.reshape(self.num_envs, QUEUE))
             self._drawn_at = self.curriculum.step
+
+    def _play_candidates(self) -> None:
+        """Make the sub-environments play the curriculum's current candidates of a space."""
+        before, pool = self._pool, self.curriculum.pool
+        if self.curriculum.space is None or pool is before:
+            return
+        replaced = different_tasks(before, pool)
+        self._inside.call("change_candidates", pool, replaced)
+        self._totals = forget_tasks(self._totals, replaced)
+        self._pool = pool
+        self._queued[:] = 0
 
     def _push(self, ids: Ids) -> None:
         """Make sub-environment i play row i of `ids` [b, k], from its next reset on."""
@@ -230,3 +243,24 @@ def _pool_of(env: VectorEnv[Any, Any, Any]) -> TaskPool:
             f"env takes no tasks: wrap every sub-environment in procurl.TaskEnv, as in {HOW}"
         )
     return common_pool(inside.get_attr("pool"), "env")
+
+
+def _require_tasks(env: VectorEnv[Any, Any, Any], pool: TaskPool, curriculum: Curriculum) -> None:
+    """Raise unless `env`, which plays `pool`, can play the tasks of the curriculum."""
+    inside: Any = env.unwrapped
+    ours, theirs = curriculum.space, None
+    if all(inside.get_attr("space_is_picklable")):
+        theirs = inside.get_attr("space")[0]
+    elif ours is not None:
+        raise ValueError(
+            "env: the sample function of its TaskSpace cannot be sent between processes: define it "
+            "at the top level of a module"
+        )
+    if ours is None and theirs is None and pool.fingerprint == curriculum.pool.fingerprint:
+        return
+    if ours is not None and theirs is not None and ours.describe() == theirs.describe():
+        return
+    raise ValueError(
+        f"env must play the pool of the curriculum, {ours or curriculum.pool}, got "
+        f"{theirs or pool}: task ids would not match"
+    )

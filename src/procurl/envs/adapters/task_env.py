@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from procurl.internals.random_state import kept_random_state
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import TaskSpace
 
 try:
     import gymnasium
@@ -77,7 +78,8 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     Args:
         env: the environment.
-        pool: its tasks.
+        pool: its tasks, or a `TaskSpace`, whose candidates come from a curriculum. Without one,
+            they are those of `TaskSpace.pool()`.
         set_task: called as `set_task(env, task)` before each reset, for environments that do not
             take their task as an argument of `reset`.
     """
@@ -85,32 +87,59 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(
         self,
         env: gymnasium.Env[Any, Any],
-        pool: TaskPool,
+        pool: TaskPool | TaskSpace,
         set_task: Callable[[gymnasium.Env[Any, Any], Any], None] | None = None,
     ) -> None:
         # With these, `gymnasium.make(task_env.spec)` builds an equal environment.
         RecordConstructorArgs.__init__(self, pool=pool, set_task=set_task, _disable_deepcopy=True)
         gymnasium.Wrapper.__init__(self, env)
-        if not isinstance(pool, TaskPool):
-            raise TypeError(f"pool must be a TaskPool, got {type(pool).__name__}")
+        if not isinstance(pool, TaskPool | TaskSpace):
+            raise TypeError(f"pool must be a TaskPool or a TaskSpace, got {type(pool).__name__}")
         if set_task is not None and not callable(set_task):
             raise TypeError(f"set_task must be a function of (env, task), got {set_task!r}")
-        self.pool = pool
+        self.space = pool if isinstance(pool, TaskSpace) else None
         self.task: int | None = None  # current task id, None before the first reset
         self.task_setter = set_task
-        # procurl's own environments accept an id of their own pool, which is faster.
-        inside = env.unwrapped
-        self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
-        # The tasks as the environment reads them: context columns may be in another order.
-        self._tasks = pool
-        if isinstance(inside, GymEnv) and set_task is None:
-            self._tasks = inside.array_env.fit_pool(pool)
+        self._play(pool.pool() if isinstance(pool, TaskSpace) else pool)
         self._queue: deque[int] = deque()
         self._draws = np.random.default_rng()
         self._finished: deque[tuple[int, float, int, float]] = deque(maxlen=MAX_EPISODES)
         self._return = 0.0
         self._length = 0
         self._shape: tuple[int, ...] | None = None  # of observations in a Box, from the first reset
+
+    def _play(self, pool: TaskPool) -> None:
+        """Take the tasks of all later resets from `pool`."""
+        self.pool = pool
+        # procurl's own environments accept an id of their own pool, which is faster.
+        inside = self.env.unwrapped
+        self._takes_ids = isinstance(inside, GymEnv) and inside.pool is pool
+        # The tasks as the environment reads them: context columns may be in another order.
+        self._tasks = pool
+        if isinstance(inside, GymEnv) and self.task_setter is None:
+            self._tasks = inside.array_env.fit_pool(pool)
+
+    def change_candidates(self, pool: TaskPool, replaced: Any) -> None:
+        """Play other candidates of the space from the next reset on.
+
+        The queue is emptied, and episodes that have ended on candidates that are gone are dropped.
+
+        Args:
+            pool: the candidates.
+            replaced: [k] ids whose task is not the same as before.
+        """
+        if self.space is None:
+            raise ValueError(f"the tasks are those of a fixed pool, {self.pool}")
+        self._play(pool)
+        self._queue.clear()
+        gone = set(np.asarray(replaced).tolist())
+        kept = [row for row in self._finished if row[0] not in gone]
+        self._finished = deque(kept, maxlen=MAX_EPISODES)
+
+    @property
+    def space_is_picklable(self) -> bool:
+        """Whether `space` can be sent to another process; with a lambda as `sample` it cannot."""
+        return _is_picklable(self.space)
 
     def push_tasks(self, ids: Any) -> None:
         """Play the tasks `ids` [k] from the next reset on, in place of those still in the queue."""
@@ -202,11 +231,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     @property
     def spec_is_picklable(self) -> bool:
         """Whether `spec` can be sent to another process; with a lambda as `set_task` it cannot."""
-        try:
-            pickle.dumps(self.spec)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            return False
-        return True
+        return _is_picklable(self.spec)
 
     def ignore_interrupts(self) -> None:
         """Ignore Ctrl-C in this process, if it is a worker: the main process decides what to do."""
@@ -324,6 +349,14 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 f"task must be from 0 to {last}, got {task}: "
                 f"the pool has {last + 1} tasks{hint_of_id(self.pool, task)}"
             )
+
+
+def _is_picklable(given: Any) -> bool:
+    try:
+        pickle.dumps(given)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
 
 
 def common_pool(pools: Sequence[Any], argument: str) -> TaskPool:

@@ -115,8 +115,8 @@ def require_same_spaces(env: VecEnv, training: Any, argument: str = "eval_env") 
 
 
 _REBUILD = (
-    "the strategy plays rollouts on the whole pool in a second environment, and env cannot be "
-    "copied: "
+    "the strategy needs a second environment, for rollouts or the first observations of new tasks, "
+    "and env cannot be copied: "
 )
 _PASS_ONE = "Pass one: CurriculumCallback(…, eval_env=lambda: TaskEnv(MyEnv(), pool))"
 

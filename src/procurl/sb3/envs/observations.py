@@ -101,6 +101,21 @@ def rows(observations: Observations, which: slice) -> Observations:
     return observations[which]
 
 
+def put_rows(observations: Observations, which: Ids, new: Observations) -> Observations:
+    """A copy of the observations with the rows `which` [m] replaced by `new`."""
+    if isinstance(observations, dict):
+        assert isinstance(new, dict)
+        return {key: _put(part, which, new[key]) for key, part in observations.items()}
+    assert not isinstance(new, dict)
+    return _put(observations, which, new)
+
+
+def _put(array: NDArray[Any], which: Ids, new: NDArray[Any]) -> NDArray[Any]:
+    array = array.copy()
+    array[which] = new
+    return array
+
+
 def concatenate(parts: Sequence[Any]) -> Observations:
     """The observations of several batches, concatenated."""
     if isinstance(parts[0], dict):

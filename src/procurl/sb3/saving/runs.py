@@ -2,7 +2,8 @@
 
 A folder holds `model-STEP.zip`, and `replay-STEP.pkl` if the replay buffer is saved;
 `curriculum.safetensors`, which names both; and `starts.safetensors` with the initial observations
-of the pool, which never change. The model is written first and an older one removed last, so a
+of the pool, which never change. Those of a space's candidates change, and are in
+`curriculum.safetensors`. The model is written first and an older one removed last, so a
 folder is complete whenever the process dies.
 """
 
@@ -79,7 +80,8 @@ def write_run(folder: Path, teacher: ModelTeacher, replay_buffer: bool = False) 
     temporary = folder / f".{os.getpid()}-{name}"
     model.save(temporary)
     os.replace(temporary, folder / name)
-    if teacher.values is not None and teacher.values.kept_in != folder:
+    fixed = teacher.curriculum.space is None
+    if fixed and teacher.values is not None and teacher.values.kept_in != folder:
         _write_starts(folder / STARTS, teacher)
         teacher.values.kept_in = folder
     replay = write_replay_buffer(folder, model) if replay_buffer else None
@@ -118,7 +120,7 @@ def read_run(folder: Path) -> SavedRun:
             f"this version reads {FORMAT}"
         )
     starts = None
-    if (folder / STARTS).exists():
+    if (folder / STARTS).exists() and not _has_prefix("starts.", arrays):
         found, parts = read_archive(folder / STARTS)
         with content_errors(folder / CURRICULUM):
             fingerprint = meta["curriculum"]["pool"]["fingerprint"]
@@ -162,12 +164,16 @@ def restore_progress(saved: SavedRun, teacher: ModelTeacher) -> None:
     restore_statistics(teacher.workers.env, within("statistics.", arrays))
     state = within("curriculum.", arrays)
     teacher.curriculum.load_state_dict(meta["curriculum"] | {"state": state})
+    if teacher.curriculum.space is not None:
+        teacher.play_candidates(np.arange(len(teacher.curriculum.pool)))
     teacher.seed = meta["seed"]
     for name in COUNTS:
         setattr(teacher, name, meta[name])
     teacher.episodes = [EpisodeStatistics(**within("ended.", arrays))]
     if teacher.values is not None:
         teacher.values.starts = saved.starts
+        if _has_prefix("starts.", arrays):
+            teacher.values.starts = _parts(within("starts.", arrays))
         teacher.values.values = arrays.get("values")
         teacher.values.next_task = meta["next_value"]
     kept = [name for name in SCORES if getattr(teacher.totals, name) is not None]
@@ -207,6 +213,10 @@ def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], NamedArrays]:
     arrays |= {f"seen.{name}": np.asarray(part) for name, part in seen._asdict().items()}
     if teacher.values is not None and teacher.values.values is not None:
         arrays["values"] = teacher.values.values
+    if teacher.values is not None and teacher.curriculum.space is not None:
+        starts = teacher.values.observations
+        by_key = starts if isinstance(starts, dict) else {"": starts}
+        arrays |= {f"starts.{key}": part for key, part in by_key.items()}
     totals = teacher.totals._asdict()
     arrays |= {f"scores.{name}": totals[name] for name in SCORES if totals[name] is not None}
     return meta, arrays
@@ -247,6 +257,10 @@ def _write_starts(path: Path, teacher: ModelTeacher) -> None:
 
 def _parts(parts: NamedArrays) -> Observations:
     return parts[""] if set(parts) == {""} else parts
+
+
+def _has_prefix(prefix: str, arrays: NamedArrays) -> bool:
+    return any(name.startswith(prefix) for name in arrays)
 
 
 def within(prefix: str, arrays: NamedArrays) -> NamedArrays:
