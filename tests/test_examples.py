@@ -21,6 +21,7 @@ def run(monkeypatch, capsys, name, *arguments):
 def test_every_example_is_tested():
     tried = {
         "cartpole_contexts.py",
+        "cartpole_space.py",
         "cartpole_torch.py",
         "minigrid_levels.py",
         "dict_tasks.py",
@@ -34,6 +35,13 @@ def test_cartpole_with_poles_as_contexts(monkeypatch, capsys):
     printed = run(monkeypatch, capsys, "cartpole_contexts.py", "--steps", "3000")
     assert "steps held, mean over the pool" in printed
     assert printed.count("most likely next: length") == 3
+
+
+def test_cartpole_over_a_space_and_a_pool(monkeypatch, capsys):
+    few = ("--steps", "2048", "--seeds", "1", "--test-tasks", "20")
+    printed = run(monkeypatch, capsys, "cartpole_space.py", *few)
+    assert "space, seed 0: " in printed
+    assert "pool, seed 0: " in printed
 
 
 @pytest.mark.parametrize("strategy", ["procurl", "plr"])

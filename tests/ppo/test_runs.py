@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl import make_strategy
+from procurl import TaskSpace, make_strategy
 from procurl.ppo import programs
 from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.runs import Runs
 from procurl.strategies import ProCuRL, strategy_names
 from tests.ppo.toy import (
     COIN,
@@ -392,3 +393,8 @@ def test_students_learn_and_the_curriculum_moves_from_easy_to_hard(played):
 def mean_length(played, run):
     """Of the corridors whose episodes ended."""
     return np.concatenate([LENGTHS[tasks[run][dones[run]]] for tasks, dones in played]).mean()
+
+
+def test_a_space_is_refused():
+    with pytest.raises(TypeError, match="got TaskSpace: the JAX engine trains on fixed pools"):
+        Runs(None, TaskSpace([0.0], [1.0]), [], [], [])

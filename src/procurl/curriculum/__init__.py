@@ -2,6 +2,7 @@
 
 `Curriculum` draws tasks and receives evidence, dense (`observe`) or outcome by outcome (`record`).
 `outcomes` collects what was recorded until the next refresh, `drawing` draws from a distribution,
+`candidates` are the tasks of a space that it chooses from, `checks` says what it requires,
 and `bounds_check` warns of bounds that do not fit.
 """
 

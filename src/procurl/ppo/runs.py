@@ -75,6 +75,11 @@ class Runs:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.pool, TaskPool):
+            raise TypeError(
+                f"pool must be a TaskPool, got {type(self.pool).__name__}: the JAX engine trains "
+                "on fixed pools, such as space.pool(10_000)"
+            )
         settings = self.ppo[0]
         if settings.n_steps % self.n_envs:
             raise ValueError(

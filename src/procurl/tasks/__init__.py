@@ -1,1 +1,1 @@
-"""Pools of tasks, their CSV files, their targets, and neighboring tasks."""
+"""Pools and spaces of tasks, CSV files, targets, and neighboring tasks."""

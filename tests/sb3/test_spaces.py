@@ -1,0 +1,69 @@
+"""Spaces in Stable-Baselines3: candidates change, and a resumed run has the same ones."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from procurl import TaskEnv, TaskSpace
+from procurl.sb3 import CurriculumCallback, PoolRecorder
+from tests.sb3.walk import Walk
+
+SPACE = TaskSpace([1.0], [6.0], ["length"], size=12, fresh=0.25)
+
+
+def new_model():
+    env = DummyVecEnv([lambda: TaskEnv(Walk(), SPACE)] * 2)
+    return PPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=0, device="cpu")
+
+
+def weights(model):
+    return np.concatenate([p.detach().numpy().ravel() for p in model.policy.parameters()])
+
+
+@pytest.mark.parametrize("strategy", ["procurl", "procurl-val", "plr", "iid"])
+def test_candidates_change_and_training_repeats(strategy):
+    found = []
+    for _ in range(2):
+        callback = CurriculumCallback(strategy, eval_env=Walk, check_env=False)
+        model = new_model().learn(256, callback)
+        pool = callback.curriculum.pool
+        found.append((pool.fingerprint, weights(model)))
+        assert callback.teacher.workers.env.get_attr("pool")[0].fingerprint == pool.fingerprint
+        if callback.teacher.values is not None:  # the critic sees the candidates as they are
+            starts = callback.teacher.values.observations
+            np.testing.assert_allclose(starts[:, 1], pool.contexts[:, 0], rtol=1e-6)
+    assert found[0][0] == found[1][0]
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("strategy", ["procurl", "procurl-val"])
+def test_a_resumed_run_has_the_candidates_that_were_saved(strategy, tmp_path):
+    callback = CurriculumCallback(strategy, eval_env=Walk, check_env=False)
+    new_model().learn(256, callback)
+    callback.save(tmp_path)
+    again = CurriculumCallback(strategy, eval_env=Walk, check_env=False).load(tmp_path)
+    model = PPO.load(again.model_file, env=new_model().get_env(), device="cpu")
+    before = callback.curriculum.state_dict()
+    model.learn(64, again, reset_num_timesteps=False)
+    assert again.curriculum.step >= callback.curriculum.step
+    ages = again.curriculum.state_dict()["state"]["candidates/ages"]
+    kept = ages > 1  # longer than the refreshes of this call
+    saved = before["state"]["candidates/contexts"]
+    np.testing.assert_array_equal(again.curriculum.pool.contexts[kept], saved[kept])
+    assert kept.any()
+
+
+def test_a_strategy_that_needs_the_critic_needs_a_second_environment():
+    with pytest.raises(ValueError, match="the first observations of new tasks"):
+        new_model().learn(64, CurriculumCallback("procurl-val", check_env=False))
+
+
+def test_a_recorder_needs_a_fixed_pool(tmp_path):
+    callback = CurriculumCallback(eval_env=Walk, check_env=False)
+    recorder = PoolRecorder(callback, tmp_path, eval_env=Walk)
+    with pytest.raises(ValueError, match="PoolRecorder evaluates a fixed pool"):
+        new_model().learn(64, [callback, recorder])
