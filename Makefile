@@ -29,6 +29,10 @@ docs: .venv/docs.stamp
 docs-serve: .venv/docs.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
+dist: .venv/dist.stamp
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
 format: .venv/test.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -46,6 +50,10 @@ format: .venv/test.stamp
 	$(PIP) --editable ".[docs]"
 	@touch $@
 
+.venv/dist.stamp: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable ".[release]"
+	@touch $@
+
 .venv/soak.stamp: .venv/test.stamp .venv/docs.stamp
 	$(PIP) --editable ".[trl]"
 	@touch $@
@@ -56,4 +64,4 @@ format: .venv/test.stamp
 	$(PYTHON) -m venv .venv
 
 clean:
-	rm -rf .venv results build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv results build dist .mypy_cache .pytest_cache .ruff_cache

@@ -76,12 +76,11 @@ if TYPE_CHECKING:
     from procurl.envs.adapters.curriculum_env import CurriculumVectorEnv as CurriculumVectorEnv
     from procurl.envs.adapters.task_env import TaskEnv as TaskEnv
     from procurl.internals.pytrees import register_settings as register_settings
+    from procurl.internals.version import __version__ as __version__
     from procurl.policy import load_policy as load_policy
     from procurl.policy import make_policy as make_policy
     from procurl.policy import save_policy as save_policy
     from procurl.torch_sampler import CurriculumSampler as CurriculumSampler
-
-__version__ = "0.1.0.dev0"
 
 # Loaded on first use: they need more than NumPy, or few programs need them. They are not in
 # `__all__`, so that `from procurl import *` works without their dependencies.
@@ -89,6 +88,7 @@ _LAZY = {
     "CurriculumSampler": "procurl.torch_sampler",
     "CurriculumVectorEnv": "procurl.envs.adapters.curriculum_env",
     "TaskEnv": "procurl.envs.adapters.task_env",
+    "__version__": "procurl.internals.version",
     "load_policy": "procurl.policy.policy",
     "make_policy": "procurl.policy.policy",
     "register_settings": "procurl.internals.pytrees",
