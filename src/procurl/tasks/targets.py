@@ -13,7 +13,8 @@ from procurl.tasks.pool import TaskPool
 TARGET = "target"  # the column that marks targets by default
 DRAWS = 400  # targets drawn from a function by default
 
-Draw: TypeAlias = Callable[[np.random.Generator, int], ArrayLike]
+# As text, because naming the generator would import `numpy.random` with the package.
+Draw: TypeAlias = Callable[["np.random.Generator", int], ArrayLike]
 
 
 def target_ids(pool: TaskPool, column: str = TARGET) -> Ids:
