@@ -152,6 +152,7 @@ def test_a_report_that_fails_does_not_cost_the_runs_their_success(
     assert "\n\nMean return over the pool ± 95% interval (from 3 runs on).\n" in printed
     assert "report:" not in printed
     assert f"records: procurl export {compared}" in printed
+    assert "pictures:" not in printed
     (message,) = caplog.messages
     assert "the report could not be written (RuntimeError: the figure is too wide)" in message
     assert message.endswith(f"run: procurl report {compared}")

@@ -131,6 +131,6 @@ def test_compare_trains_and_writes_the_report(full, outside):
     options = ["--strategies", "procurl", "iid", "--seeds", "1", "--steps", "6144", "--out", "out"]
     shown = run(full / "procurl", "compare", "pointmass-s", *options, cwd=outside)
     assert "strategy" in shown
-    assert "out/report.html" in shown
+    assert "report: out/report.html\npictures: out/curves-train.png, out/curriculum.png\n" in shown
     assert (outside / "out/report.html").stat().st_size > 50_000
     assert (outside / "out/curves-train.png").exists()

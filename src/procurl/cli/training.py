@@ -18,6 +18,7 @@ ENV_HELP = (
     "a name that `procurl envs` lists, a Gymnasium id such as CartPole-v1, or FILE.py:function or "
     "package.module:function that makes an environment"
 )
+PICTURES = ("curves-train", "curriculum")  # of the report, to look at first
 
 
 def add_training_commands(commands: Any) -> None:
@@ -228,6 +229,8 @@ def _compare(parsed: argparse.Namespace) -> int:
     print(f"{summary.table}\n\nMean return over the pool ± 95% interval (from 3 runs on).")
     if summary.report is not None:
         print(f"report: {summary.report}")
+        pictures = [str(out / f"{name}.png") for name in PICTURES]
+        print(f"pictures: {', '.join(picture for picture in pictures if os.path.exists(picture))}")
     print(f"records: procurl export {out}")
     if train:
         print(f"models: {out / 'runs'}/…/models, for {_loader(request)}")
