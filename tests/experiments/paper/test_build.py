@@ -64,8 +64,8 @@ class TestList:
         for name in ENTRIES:
             assert f"\n{name} " in text
         line = next(line for line in text.splitlines() if line.startswith("metrics-pointmass-s"))
-        assert "12 × 20 × 1M" in line
-        assert "12 × 100 × 1M" in list_entries(seeds=100)
+        assert "13 × 20 × 1M" in line
+        assert "13 × 100 × 1M" in list_entries(seeds=100)
 
 
 class TestFromRecords:
@@ -296,7 +296,7 @@ class TestTraining:
         )
         run(["hard-pointmass-s"], seeds=3, out=tmp_path, options=options)
         (given,) = requests
-        assert given.strategies == ["procurl-val", "procurl-out", "iid"]
+        assert given.strategies == ["procurl", "procurl-val", "procurl-out", "iid"]
         training = given.training
         assert (training.steps, given.seeds, training.n_envs) == (2_000_000, 3, 4)
         assert (training.engine, given.execution.workers) == ("jax", 2)

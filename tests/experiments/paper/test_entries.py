@@ -35,7 +35,7 @@ def test_settings_of_ppo_exist():
 def test_entries_share_their_runs():
     wanted = contenders_by_sweep(find_entries(["metrics-pointmass-s", "ablation-beta-pointmass-s"]))
     assert list(wanted) == [POINT_MASS]
-    assert len(wanted[POINT_MASS]) == 12 + 4  # procurl-val is in both
+    assert len(wanted[POINT_MASS]) == 13 + 4  # procurl-val is in both
 
 
 def test_a_wrong_name_suggests_the_right_one():

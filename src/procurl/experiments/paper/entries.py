@@ -13,6 +13,7 @@ from procurl.experiments.paper.agreement import (
     METRICS_ROWS,
     TEST_ROWS,
 )
+from procurl.experiments.paper.one_strategy import one_strategy_page
 from procurl.experiments.paper.run_pages import CURRICULUM_ROWS, ENGINES_ROWS, Page, RecordsBySweep
 from procurl.experiments.paper.sweeps import (
     BALL,
@@ -34,6 +35,7 @@ from procurl.experiments.paper.sweeps import (
     Sweep,
 )
 from procurl.internals.checks import suggest
+from procurl.strategies.registry import DEFAULT_STRATEGY
 
 ALL = "all"
 
@@ -224,6 +226,25 @@ def _targets() -> Iterable[Entry]:
         )
 
 
+def _one() -> Entry:
+    rows = {
+        sweep: (*(HARD_ROWS if sweep is HARD else METRICS_ROWS), *FIELD_BY_SWEEP.get(sweep, ()))
+        for sweep in (POINT_MASS, HARD, *SWEEPS[1:])
+    }
+    others = {
+        sweep.name: tuple(name for name in names if name != DEFAULT_STRATEGY)
+        for sweep, names in rows.items()
+    }
+    return Entry(
+        "one-strategy",
+        "not in the paper",
+        f"{DEFAULT_STRATEGY} with nothing to set beside all other strategies",
+        partial(one_strategy_page, ours=DEFAULT_STRATEGY, others=others),
+        rows,
+        partly=True,
+    )
+
+
 def _claims() -> Entry:
     compared = ("procurl-val", "procurl-env", *claims.BASELINES)
     needs = {
@@ -265,6 +286,7 @@ ENTRIES: Mapping[str, Entry] = {
             _small(),
             *_variants(),
             *_field(),
+            _one(),
             *_targets(),
         ],
         key=_order,

@@ -67,8 +67,8 @@ def curves_page(runs: RecordsBySweep, out: Path) -> Page:
     curves, env = _complete(_curves_of(records.curves, CURVE_ROWS)), records.results.env
     page = _standings(curves, records.results.steps, env, out)
     pictures = [
-        _picture("curves-env-steps", "The same against environment steps"),
-        _picture("curves-time", "The same against seconds of training, for a whole batch of runs"),
+        picture("curves-env-steps", "The same against environment steps"),
+        picture("curves-time", "The same against seconds of training, for a whole batch of runs"),
     ]
     for x, name in (("env", "curves-env-steps"), ("seconds", "curves-time")):
         draw_curves(curves, out / name, env, x=x)
@@ -101,9 +101,9 @@ def targets_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
     body = [
         f"## On the targets\n\n{as_markdown(final_table(on_targets))}",
         f"{verdict}\n",
-        _picture("curves-targets", f"On the targets. {CAPTION}"),
+        picture("curves-targets", f"On the targets. {CAPTION}"),
         f"## On the training pool\n\n{as_markdown(final_table(on_pool))}",
-        _picture("curves", f"On the training pool. {CAPTION}"),
+        picture("curves", f"On the training pool. {CAPTION}"),
     ]
     return Page("\n".join(body), verdict)
 
@@ -122,7 +122,7 @@ def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page
     write_text(out / "table.csv", as_csv(numbers_table(rows)))
     until = f" of {step_label(steps)}, the last step of all runs" if last < steps else ""
     verdict = f"Highest at {step_label(last)}{until}: {_best(rows)}."
-    body = [as_markdown(final_table(rows)), f"{verdict}\n", _picture("curves", CAPTION)]
+    body = [as_markdown(final_table(rows)), f"{verdict}\n", picture("curves", CAPTION)]
     return Page("\n".join(body), verdict)
 
 
@@ -144,8 +144,8 @@ def metrics_page(runs: RecordsBySweep, out: Path) -> Page:
     cost = cost_table(records, max(by_step))
     panels = {f"at {step_label(step)}": pairs for step, pairs in by_step.items()}
     draw_intervals(panels, out / "metrics", RETURN)
-    picture = _picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
-    return _comparison_page(out, by_step, "strategy", [as_markdown(cost), picture])
+    figure = picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
+    return _comparison_page(out, by_step, "strategy", [as_markdown(cost), figure])
 
 
 def ablation_page(runs: RecordsBySweep, out: Path, which: str) -> Page:
@@ -159,8 +159,8 @@ def ablation_page(runs: RecordsBySweep, out: Path, which: str) -> Page:
         for step, pairs in by_step.items()
     }
     draw_ablation(panels, out / "ablation", ablation.symbol)
-    picture = _picture("ablation", "Means with 95% intervals; filled: ours, hollow: the paper's")
-    return _comparison_page(out, by_step, "procurl-val", [picture])
+    figure = picture("ablation", "Means with 95% intervals; filled: ours, hollow: the paper's")
+    return _comparison_page(out, by_step, "procurl-val", [figure])
 
 
 def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
@@ -187,7 +187,7 @@ def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
     draw_intervals(panels, out / "test", RETURN)
     caption = "Best models; filled: ours with 95% intervals, hollow: the paper's means"
     verdict = _test_gap(*panels.values())
-    return Page("\n".join([as_markdown(table), f"{verdict}\n", _picture("test", caption)]), verdict)
+    return Page("\n".join([as_markdown(table), f"{verdict}\n", picture("test", caption)]), verdict)
 
 
 def _test_gap(train: Sequence[Pair], test: Sequence[Pair]) -> str:
@@ -212,7 +212,7 @@ def hard_page(runs: RecordsBySweep, out: Path) -> Page:
     results, curves = records.results, records.curves
     by_step = _by_step(curves, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
     draw_curves(_curves_of(curves, HARD_ROWS), out / "curves", "harder pool")
-    return _comparison_page(out, by_step, "strategy", [_picture("curves", CAPTION)])
+    return _comparison_page(out, by_step, "strategy", [picture("curves", CAPTION)])
 
 
 def curriculum_page(runs: RecordsBySweep, out: Path, steps: Sequence[int]) -> Page:
@@ -233,7 +233,7 @@ def curriculum_page(runs: RecordsBySweep, out: Path, steps: Sequence[int]) -> Pa
         f"Features of the tasks that were played ({run_counts}), and typical tasks of "
         f"{shown_trends[0].label}"
     )
-    return Page(_picture("curriculum", caption))
+    return Page(picture("curriculum", caption))
 
 
 def engines_page(runs: RecordsBySweep, out: Path) -> Page:
@@ -261,7 +261,7 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
         if apart
         else f"All {len(lines)} intervals of the engines' difference contain 0."
     )
-    parts = [as_markdown(table), f"{verdict}\n", _picture("curves", CAPTION)]
+    parts = [as_markdown(table), f"{verdict}\n", picture("curves", CAPTION)]
     return Page("\n".join(parts), verdict)
 
 
@@ -280,7 +280,7 @@ def variants_page(runs: RecordsBySweep, out: Path, strategy: str) -> Page:
     rows = [Row(label, label, strategy) for label in curves]
     by_step = _by_step(curves, rows, "metrics", env, QUARTERS)
     draw_curves(list(curves.values()), out / "curves", env)
-    return _comparison_page(out, by_step, "ours", [_picture("curves", CAPTION)])
+    return _comparison_page(out, by_step, "ours", [picture("curves", CAPTION)])
 
 
 def _comparison_page(
@@ -340,5 +340,5 @@ def _curves_of(curves: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]
     return chosen
 
 
-def _picture(name: str, caption: str) -> str:
+def picture(name: str, caption: str) -> str:
     return f"![{caption}]({name}.png)\n\n*{caption}.*\n"
