@@ -38,6 +38,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "procurl-argmax": lambda: make_strategy("procurl-argmax"),
     "procurl-target, 400 targets": lambda: make_strategy("procurl-target"),
     "target": lambda: make_strategy("target"),
+    "currot": lambda: make_strategy("currot"),
     "iid": lambda: make_strategy("iid"),
     "space": lambda: make_strategy("space", kappa=64),
     "plr": lambda: make_strategy("plr"),

@@ -15,6 +15,7 @@ from procurl.internals.arrays import Array, namespace
 from procurl.internals.lazy import lazy_names
 from procurl.strategies import (
     ALPGMM,
+    CURROT,
     IID,
     PLR,
     SFL,
@@ -97,6 +98,7 @@ _LAZY = {
 
 __all__ = [
     "ALPGMM",
+    "CURROT",
     "IID",
     "PLR",
     "SFL",

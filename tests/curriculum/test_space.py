@@ -5,6 +5,7 @@ import pytest
 
 from procurl import (
     ALPGMM,
+    CURROT,
     SPDL,
     Curriculum,
     Evidence,
@@ -18,7 +19,7 @@ from tests.strategies.cases import CASES, pool_of
 from tests.strategies.evidence import full_evidence
 
 FIXED = (ALPGMM, SPaCE, SPDL)  # their states fit only the pool that they were made on
-TARGETED = (ProCuRLTarget, Target)  # they need a feature that marks targets
+TARGETED = (CURROT, ProCuRLTarget, Target)  # they need a feature that marks targets
 
 
 def line(size=20, fresh=0.1, **settings):

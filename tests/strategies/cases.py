@@ -102,6 +102,7 @@ REGISTERED: dict[str, dict[str, Any]] = {
     "plr": {"numeric": "rho"},
     "iid": {},
     "target": {"numeric": "floor"},
+    "currot": {"relabel": None, "numeric": "threshold"},
     "learning-progress": {"numeric": "center"},
     "alp-gmm": {"numeric": "floor"},
     "stages": {"numeric": "keep"},
@@ -177,6 +178,13 @@ VARIANTS: dict[str, Case] = {
         lambda n: ProCuRLTarget(success=OutcomeSuccess(), samples=2, floor=0.1),
         relabel=None,
         numeric="beta",
+    ),
+    "particles in short steps": Case(
+        lambda n: make_strategy(
+            "currot", success=CriticSuccess(), particles=5, candidates=3, max_step=0.4, floor=0.1
+        ),
+        relabel=None,
+        numeric="max_step",
     ),
     "targets with a floor": Case(lambda n: Target(floor=0.2), numeric="floor"),
     "absolute learning progress": Case(

@@ -68,7 +68,7 @@ def test_steps_to_reach_by_hand():
 @pytest.mark.parametrize("learner", [REINFORCE, ABSTRACT])
 # The tasks of the theory have neither contexts nor targets.
 @pytest.mark.parametrize(
-    "name", sorted({*strategy_names()} - {"alp-gmm", "procurl-target", "target"})
+    "name", sorted({*strategy_names()} - {"alp-gmm", "currot", "procurl-target", "target"})
 )
 def test_every_registered_strategy_can_teach(name, learner):
     p = np.random.default_rng(0).uniform(0.1, 0.9, (2, 6))

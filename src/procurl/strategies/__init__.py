@@ -38,10 +38,11 @@ from procurl.strategies.samplers import Argmax, Proportional, Sampler, Softmax, 
 from procurl.strategies.schedules import LinearSchedule, Schedule, Scheduled
 from procurl.strategies.strategy import Strategy
 from procurl.strategies.success_strategy import SuccessStrategy
-from procurl.strategies.targeted import ProCuRLTarget, Target
+from procurl.strategies.targeted import CURROT, ProCuRLTarget, Target
 
 __all__ = [
     "ALPGMM",
+    "CURROT",
     "IID",
     "PLR",
     "SFL",

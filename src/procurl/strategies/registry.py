@@ -20,7 +20,7 @@ from procurl.strategies.parts_text import MakeStrategy, parts_of, read_parts
 from procurl.strategies.procurl import AutoProCuRL, ProCuRL, ProCuRLArgmax
 from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.strategy import Strategy
-from procurl.strategies.targeted import ProCuRLTarget, Target
+from procurl.strategies.targeted import CURROT, ProCuRLTarget, Target
 from procurl.success import CriticSuccess, OutcomeSuccess, RolloutSuccess
 
 DEFAULT_STRATEGY = "procurl"
@@ -65,6 +65,10 @@ _REGISTRY: dict[str, Entry] = {
     "procurl-target": Entry(
         ProCuRLTarget,
         "Some tasks matter more than the others, and success carries over to near tasks.",
+    ),
+    "currot": Entry(
+        CURROT,
+        "A baseline for targets: move to them from the whole pool, as far as success allows.",
     ),
     "space": Entry(
         SPaCE,

@@ -67,6 +67,7 @@ STRATEGY_LINES: Mapping[str, LineStyle] = {
     "alp-gmm": LineStyle(GREEN, DOTTED),
     "iid": LineStyle(BLACK, SOLID),
     "target": LineStyle(INDIGO, DOTTED),
+    "currot": LineStyle(SKY, DOTTED),
     "easy": LineStyle(OLIVE, SOLID),
     "hard": LineStyle(OLIVE, DASHED),
     "stages": LineStyle(ORANGE, DASHED),
