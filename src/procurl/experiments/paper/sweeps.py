@@ -144,6 +144,7 @@ TARGET_ROWS = (
     "procurl-val",
     "spdl",
     "plr",
+    "currot",
     "target",
     "iid",
 )
