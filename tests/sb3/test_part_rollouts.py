@@ -64,3 +64,18 @@ def test_sfl_keeps_tasks_of_its_sample():
     assert len(measured) == 3
     assert 1 <= len(kept) <= 3
     assert set(kept) <= set(measured)
+
+
+def test_optional_rollouts_stop_while_the_budget_is_spent_and_refreshes_do_not():
+    """Budget 1.2: a fifth of the training steps so far, passed by one refresh at most."""
+    callback, seen = trained(make_strategy("procurl", budget=1.2), steps=320)
+    assert [evidence.step for evidence in seen] == [32 * update for update in range(1, 10)]
+    played = [evidence.rollouts is not None for evidence in seen]
+    assert played[0]
+    assert not all(played)
+    assert sum(played) > 1
+    for evidence, rolled in zip(seen, played, strict=True):
+        assert (evidence.rollout_success is not None) == rolled
+        assert not rolled or (evidence.rollouts == 1).all()
+    allowed, one_refresh = 0.2 * seen[-1].step, len(LENGTHS) * 8
+    assert allowed - one_refresh <= callback.teacher_steps <= allowed + one_refresh

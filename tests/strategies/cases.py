@@ -45,7 +45,7 @@ class Case:
         bound: whether to bind it to the pool.
         relabel: the strategy for tasks in another order; None if the rule depends on the order.
         chooses: whether it leaves a choice among several tasks, so that seeds show.
-        keeps_range: whether an entry that is not finite leaves the scale of the others unchanged.
+        keeps_range: whether an entry that is not finite counts like the latest one before it.
         numeric: a setting that may differ between the runs of a batch, None if there is none.
     """
 
@@ -147,6 +147,11 @@ VARIANTS: dict[str, Case] = {
         lambda n: ProCuRL(success=CriticSuccess(v_min=None, v_max=None)),
         keeps_range=False,
         numeric="beta",
+    ),
+    "procurl with a budget": Case(
+        lambda n: make_strategy("procurl", budget=1.5),
+        keeps_range=False,  # a rollout that is not finite is missing, as if it was not played
+        numeric="success.prior_weight",
     ),
     "outcomes without sharing": Case(
         lambda n: ProCuRL(success=OutcomeSuccess()), bound=False, numeric="success.prior_weight"

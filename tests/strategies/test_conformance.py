@@ -377,13 +377,33 @@ def test_learns_from_all_tasks_or_says_from_which(name):
 def test_plans_rollouts_if_it_needs_them(name):
     strategy = strategy_of(name)
     plan = strategy.rollout_plan()
-    assert (plan is not None) == any(field.startswith("rollout_") for field in strategy.needs)
+    assert (plan is not None) == any(field.startswith("rollout_") for field in strategy.uses)
     if plan is not None:
+        assert plan.optional != any(field.startswith("rollout_") for field in strategy.needs)
         assert plan.episodes >= 1
         assert plan.measure in ("auto", "return", "success")
         assert 0 < plan.top_fraction <= 1
         assert plan.budget is None or plan.budget > 1
         assert 1 <= plan.tasks_of(N) <= N
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if strategy_of(name).rollout_plan() is not None]
+)
+def test_rolls_out_is_a_rule_for_single_runs_and_for_batches(name):
+    """At once, however much was spent unless rollouts are optional, and alike under JAX."""
+    strategy = strategy_of(name)
+    plan = strategy.rollout_plan()
+    assert plan is not None
+    register_settings(strategy)
+    assert strategy.rolls_out(1, 0)
+    assert bool(strategy.rolls_out(1000, 10**9)) is not plan.optional
+    steps, spent = np.array([1, 1000, 1000, 10**6]), np.array([0, 400, 10**6, 10**5])
+    here = np.broadcast_to(strategy.rolls_out(steps, spent), steps.shape)
+    there = jax.vmap(type(strategy).rolls_out, in_axes=(None, 0, 0), out_axes=0)
+    np.testing.assert_array_equal(
+        here, np.broadcast_to(there(to_jax(strategy), jnp.asarray(steps), jnp.asarray(spent)), 4)
+    )
 
 
 @every_strategy

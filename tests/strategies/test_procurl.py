@@ -15,6 +15,7 @@ from procurl import (
     Evidence,
     Hard,
     Hardness,
+    JointSuccess,
     LinearSchedule,
     ProCuRL,
     ProCuRLArgmax,
@@ -193,7 +194,11 @@ def test_space_alt_divides_by_v_max_or_rescales_the_rise():
         ({"p_star": [0.5, np.nan]}, "p_star must be"),
         ({"p_star": ["a"]}, r"p_star must be .* got \['a'\]"),
         ({"p_star": [[0.5], [0.5, 1.0]]}, "p_star must be"),
-        ({"p_star": TopRollouts()}, "needs rollouts: .* not CriticSuccess"),
+        ({"p_star": TopRollouts()}, "needs rollouts at every refresh: .* not CriticSuccess"),
+        (
+            {"p_star": TopRollouts(), "success": JointSuccess(budget=2.0)},
+            "needs rollouts at every refresh: .* not JointSuccess",
+        ),
         (
             {"p_star": TopRollouts(fraction=0.0), "success": RolloutSuccess()},
             "p_star.fraction must be",

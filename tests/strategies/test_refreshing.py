@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from procurl import IID, Easy, ProCuRL, RolloutSuccess, make_strategy
-from procurl.strategies.refreshing import is_always_due, is_due, is_due_together
+from procurl.strategies.refreshing import (
+    is_always_due,
+    is_due,
+    is_due_together,
+    rolls_out_together,
+)
 from tests.strategies.own_rule import AtMultiples
 
 
@@ -69,6 +74,20 @@ def test_a_pool_whose_worst_case_exceeds_the_budget_gets_a_curriculum():
     assert [step for step, _ in made] == [102_400, 733 * 2048]
 
 
+def test_optional_rollouts_wait_for_the_budget_and_refreshes_do_not():
+    """Budget 1.5: half of 1000 training steps are the teacher's."""
+    strategy = make_strategy("procurl", budget=1.5)
+    for spent, rolls_out in ((0, True), (500, True), (501, False)):
+        assert strategy.due(step=1000, refreshed_at=999, teacher_steps=spent)
+        assert bool(strategy.rolls_out(step=1000, teacher_steps=spent)) is rolls_out
+    assert strategy.rolls_out(step=1002, teacher_steps=501)
+
+
+def test_rollouts_that_a_strategy_needs_are_part_of_every_refresh():
+    assert rolling(budget=2.0).rolls_out(step=1000, teacher_steps=10**9)
+    assert not make_strategy("procurl").rolls_out(step=1000, teacher_steps=0)
+
+
 @pytest.mark.parametrize("refresh_every", [None, 1, 64, 100, 1000])
 def test_an_interval_is_kept_in_whole_updates(refresh_every):
     """At multiples of 64 steps, the refreshes are ⌈interval / 64⌉ updates apart."""
@@ -104,14 +123,18 @@ def test_a_strategy_without_evidence_is_never_due():
 
 
 @pytest.mark.parametrize(
-    ("strategy", "always", "together"),
+    ("strategy", "always", "together", "same_rollouts"),
     [
-        (make_strategy("procurl-val"), True, True),
-        (make_strategy("procurl-val", refresh_every=64), False, True),
-        (Easy(success=RolloutSuccess(refresh_every=None)), True, True),
-        (rolling(refresh_every=None, budget=2.0), False, False),
+        (make_strategy("procurl-val"), True, True, True),
+        (make_strategy("procurl-val", refresh_every=64), False, True, True),
+        (Easy(success=RolloutSuccess(refresh_every=None)), True, True, True),
+        (rolling(refresh_every=None, budget=2.0), False, False, False),
+        (make_strategy("procurl", budget=1.5), True, True, False),
     ],
 )
-def test_engines_can_tell_beforehand_when_the_default_rule_holds(strategy, always, together):
+def test_engines_can_tell_beforehand_when_the_default_rule_holds(
+    strategy, always, together, same_rollouts
+):
     assert is_always_due(strategy) is always
     assert is_due_together(strategy) is together
+    assert rolls_out_together(strategy) is same_rollouts

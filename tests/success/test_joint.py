@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from procurl import Curriculum, Evidence, JointSuccess, Scale, TaskPool, make_strategy
+from procurl import (
+    Curriculum,
+    Evidence,
+    JointSuccess,
+    RolloutPlan,
+    Scale,
+    TaskPool,
+    make_strategy,
+)
+from procurl.internals.state_arrays import state_arrays
 
 TINY = 1e-9  # a prior weight that leaves the outcomes alone
 
@@ -157,6 +166,53 @@ def test_nothing_fades_while_nothing_is_won():
     state = success.update(state, evidence(wins=[1, 0], losses=[0, 0]))
     assert state.counts.losses[1] == pytest.approx(3.0 * 0.5**0.5)  # half of the pool was played
     assert state.counts.wins[0] == 1.0
+
+
+def test_rollouts_count_like_training_episodes():
+    """Task 0 won its training episode; rollouts on tasks 1 and 2 returned −2 and 4.
+
+    On the range −10 to 10 they won 8/20 = 0.4 and 14/20 = 0.7. Of three episodes 2.1 are wins:
+    r = (2.1 + 1/2)/(3 + 1) = 0.65, and p = (w + 0.65)/2.
+    """
+    success = JointSuccess(budget=1.5)
+    training = {"wins": [1, 0, 0], "losses": [0, 0, 0], "partial": [0, 0, 0]}
+    rollouts = {"rollout_success": [0, -2, 4], "rollouts": [0, 1, 1]}
+    state = after(success, evidence(**training, **rollouts, scale=scale(-10, 10)))
+    assert state.counts.wins == pytest.approx([1.0, 0.4, 0.7])
+    assert state.counts.losses == pytest.approx([0.0, 0.6, 0.3])
+    assert state.counts.partial == pytest.approx([0.0, 0.24, 0.21])
+    assert state.estimate == pytest.approx([0.825, 0.525, 0.675])
+
+
+def test_several_rollouts_on_a_task_count_as_wins_and_losses():
+    """Of four rollouts three were won; without a scale, rewards are 0 and 1."""
+    given = evidence(wins=[0, 2], losses=[1, 0], rollout_success=[0.75, 0.0], rollouts=[4, 0])
+    state = after(JointSuccess(budget=1.5), given)
+    assert state.counts.wins.tolist() == [3.0, 2.0]
+    assert state.counts.losses.tolist() == [2.0, 0.0]
+    assert (state.spread == 1.0).all()
+
+
+def test_a_refresh_without_rollouts_is_the_same_with_and_without_a_budget():
+    every = [outcomes([0.2, 1.0], [0.0], step=step, values=[0.3, 0.6]) for step in (1.0, 2.0)]
+    plain, budgeted = (
+        state_arrays(after(JointSuccess(budget=budget), *every)) for budget in (None, 1.5)
+    )
+    assert "counts.wins" in plain
+    np.testing.assert_equal(plain, budgeted)
+
+
+def test_a_budget_plays_one_rollout_on_the_tasks_with_the_least_data():
+    """Weights 1/(N + 1) for tasks with 3, 1 and 0 episodes; a pool of 7 has no 100 tasks."""
+    strategy = make_strategy("procurl", budget=1.5)
+    plan = strategy.rollout_plan()
+    assert plan == RolloutPlan(1, "return", budget=1.5, tasks=100, optional=True)
+    assert (plan.tasks_of(7), plan.tasks_of(1000)) == (7, 100)
+    state = strategy.update(strategy.init(3), evidence(wins=[2, 0, 0], losses=[1, 1, 0]))
+    assert strategy.rollout_weights(state) == pytest.approx([1 / 4, 1 / 2, 1])
+    assert make_strategy("procurl").rollout_plan() is None
+    with pytest.raises(ValueError, match="budget must be a finite number above 1, got 1"):
+        make_strategy("procurl", budget=1)
 
 
 def test_a_prior_known_before_training_is_used():

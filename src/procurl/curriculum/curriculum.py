@@ -161,7 +161,8 @@ class Curriculum:
         """[m] ids of the tasks that the strategy wants rollouts on, before the next `observe`.
 
         The whole pool, or a part drawn by `Strategy.rollout_weights` if the plan covers only that;
-        none if the strategy needs no rollouts.
+        none if the strategy plays no rollouts. If they are optional (`RolloutPlan.optional`), ask
+        `Strategy.rolls_out` first whether the budget allows them.
         """
         plan, n = self.strategy.rollout_plan(), len(self.pool)
         if plan is None or plan.tasks_of(n) == n:

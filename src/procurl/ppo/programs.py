@@ -288,6 +288,16 @@ def due(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
 
 
 @jax.jit
+def rolls_out(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
+    """[w] bool, the runs whose budget allows rollouts."""
+
+    def one(strategy: Strategy, teaching: Teaching) -> Array:
+        return jnp.asarray(strategy.rolls_out(step, teaching.teacher_steps))
+
+    return jax.vmap(one)(strategies, teaching)
+
+
+@jax.jit
 def learning_masks(strategies: Strategy, teaching: Teaching) -> Array | None:
     """[w, n] bool, the tasks that each run learns from; None: all."""
     return jax.vmap(lambda strategy, own: strategy.learning_mask(own.strategy))(

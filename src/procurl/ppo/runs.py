@@ -29,11 +29,11 @@ from procurl.ppo.programs import (
 )
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.records.evaluation import Evaluation
-from procurl.strategies.refreshing import is_always_due, is_due_together
+from procurl.strategies.refreshing import is_always_due, rolls_out_together
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 
-APART = 8  # runs due at different steps are refreshed in groups of 1/APART of a batch
+APART = 8  # runs that roll out at different steps do so in groups of 1/APART of a batch
 ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not affect results
 MAX_LOGGED_UPDATES = 32  # kept on the device before picks are fetched
 
@@ -97,9 +97,9 @@ class Runs:
         self._classroom = Classroom(self.agent, self.teacher)
         self._always_due = is_always_due(first)
         self._excludes_tasks = first.learning_mask(first.init(len(self.pool))) is not None
-        # If runs are due at different steps, few of them wait for the rollouts of others.
+        # If runs roll out at different steps, few of them wait for the rollouts of others.
         w = len(self.seeds)
-        self.refresh_size = w if is_due_together(first) else max(1, w // APART)
+        self.refresh_size = w if rolls_out_together(first) else max(1, w // APART)
         self._strategies = _stack("strategies", self.strategies)
         self._ppo = _stack("ppo", self.ppo)
         self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
@@ -183,8 +183,10 @@ class Runs:
         """The teachers after an update, and which runs are still alive."""
         alive = update.alive
         due = self._due(teaching, update.step)
-        by_critic = due.any() and self.teacher.plan is None
-        if self.teacher.counts_episodes or by_critic:
+        rolling = self._rolling(due, teaching, update.step)
+        others = due & ~rolling
+        refresh = bool(others.any())
+        if self.teacher.counts_episodes or refresh:
             teaching, alive = programs.teach(
                 self._classroom,
                 self._strategies,
@@ -192,12 +194,13 @@ class Runs:
                 teaching,
                 update,
                 programs.run_keys(self._seeds, PURPOSE.teach, self.updates),
-                bool(by_critic),
-                jnp.asarray(due) if by_critic and not due.all() else None,
+                refresh,
+                jnp.asarray(others) if refresh and not others.all() else None,
             )
-        if due.any() and self.teacher.plan is not None:
+        if rolling.any():
             keys = programs.run_keys(self._seeds, PURPOSE.roll_out, self.updates)
-            for rows in refresh_groups(np.flatnonzero(due & np.asarray(alive)), self.refresh_size):
+            rolling = rolling & np.asarray(alive)
+            for rows in refresh_groups(np.flatnonzero(rolling), self.refresh_size):
                 teaching = programs.teach_by_rollouts(
                     self._classroom,
                     self._strategies,
@@ -219,6 +222,20 @@ class Runs:
         alive = np.asarray(self.state.alive)
         # A run that has stopped stays as it is; it must not make the others wait or refresh.
         return due | ~alive if (due & alive).any() else np.zeros_like(due)
+
+    def _rolling(
+        self, due: NDArray[np.bool_], teaching: Teaching, step: Array
+    ) -> NDArray[np.bool_]:
+        """[w] which of the runs that are `due` play rollouts now."""
+        plan = self.teacher.plan
+        if plan is None:
+            return np.zeros_like(due)
+        if not plan.optional or not due.any():
+            return due
+        affordable: NDArray[np.bool_] = np.asarray(
+            programs.rolls_out(self._strategies, teaching, step)
+        )
+        return due & affordable
 
     def evaluate(self, step: int) -> list[Evaluation]:
         """Evaluate all runs and keep the best weights so far.

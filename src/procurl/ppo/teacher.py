@@ -61,7 +61,7 @@ class Teacher:
     def of(cls, strategy: Strategy, n: int, n_envs: int) -> Self:
         """The teacher for `strategy`, with the same programs whatever its rollout budget."""
         plan = strategy.rollout_plan()
-        if plan is not None:  # the budget decides when to refresh, not how
+        if plan is not None:  # the budget decides when to roll out, not how
             part = plan.tasks_of(n) < n
             plan = plan._replace(budget=None, tasks=plan.tasks if part else None)
         return cls(n, n_envs, frozenset(strategy.uses), plan, strategy.outcome_measure)

@@ -213,7 +213,8 @@ class ModelTeacher:
         """Pass new evidence to the strategy: critic values, rollouts and training episodes."""
         values = None if self.values is None else self.values.refresh(self.workers.env)
         means = None
-        if self.plan is not None and self.eval_workers is not None:
+        rolls_out = self.strategy.rolls_out(step, self.teacher_steps)
+        if self.plan is not None and self.eval_workers is not None and rolls_out:
             seed, tasks = seed_of(self.seed, step), self.curriculum.rollout_tasks()
             episodes = roll_out(self.model, self.eval_workers, self.plan, tasks, seed)
             self.teacher_steps += episodes.steps

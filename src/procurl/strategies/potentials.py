@@ -131,10 +131,11 @@ class Proximal(Potential):
         require_number("gamma1", self.gamma1, at_least=0.0)
         require_number("gamma2", self.gamma2, at_least=0.0)
         if isinstance(self.p_star, TopRollouts):
-            if success.rollout_plan() is None:
+            plan = success.rollout_plan()
+            if plan is None or plan.optional:
                 raise ValueError(
-                    "p_star=TopRollouts() needs rollouts: use a success estimate that plays them, "
-                    f"such as RolloutSuccess, not {type(success).__name__}"
+                    "p_star=TopRollouts() needs rollouts at every refresh: use a success estimate "
+                    f"that plays them, such as RolloutSuccess, not {type(success).__name__}"
                 )
             require_number("p_star.fraction", self.p_star.fraction, above=0.0, at_most=1.0)
         elif not isinstance(self.p_star, list | tuple) and np.ndim(self.p_star) == 0:
@@ -189,7 +190,7 @@ class Learnability(Potential):
         self, state: LearnabilityState, success: Success, evidence: Evidence
     ) -> LearnabilityState:
         xp = namespace(state.measured, evidence.rollouts)
-        if evidence.rollouts is None or "rollouts" not in success.uses:
+        if evidence.rollouts is None or "rollout_success" not in success.needs:
             return LearnabilityState(xp.ones_like(state.measured))
         return LearnabilityState(xp.asarray(evidence.rollouts) > 0)
 

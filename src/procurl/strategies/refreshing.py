@@ -27,13 +27,22 @@ def is_due(
 def is_always_due(strategy: Strategy) -> bool:
     """Whether `strategy` is due after every policy update, known beforehand.
 
-    The default rule says so if it has neither an interval nor a budget.
+    The default rule says so if it has neither an interval nor a budget that delays refreshes.
     """
     together = is_due_together(strategy) and strategy.refresh_every is None
     return bool(strategy.uses) and together
 
 
 def is_due_together(strategy: Strategy) -> bool:
-    """Whether all runs of `strategy` are due at the same steps: the default rule, no budget."""
+    """Whether all runs of `strategy` are due at the same steps.
+
+    They are by the default rule, unless they wait until a budget allows rollouts.
+    """
     plan = strategy.rollout_plan()
-    return strategy.due_by_interval and (plan is None or plan.budget is None)
+    return strategy.due_by_interval and (plan is None or plan.budget is None or plan.optional)
+
+
+def rolls_out_together(strategy: Strategy) -> bool:
+    """Whether all runs of `strategy` play rollouts at the same steps: there is no budget."""
+    plan = strategy.rollout_plan()
+    return is_due_together(strategy) and (plan is None or plan.budget is None)

@@ -149,6 +149,8 @@ class Strategy(ABC):
 
             step − refreshed_at ≥ refresh_every   and   teacher_steps ≤ (budget − 1) · step.
 
+        Optional rollouts do not delay a refresh; see `rolls_out`.
+
         Args:
             step: training steps so far.
             refreshed_at: the value of `step` at the last refresh, 0 before the first.
@@ -156,9 +158,24 @@ class Strategy(ABC):
         """
         waited = step - refreshed_at >= (self.refresh_every or 0)
         plan = self.rollout_plan()
-        if plan is None or plan.budget is None:
+        if plan is None or plan.budget is None or plan.optional:
             return waited
-        return waited & (teacher_steps <= (plan.budget - 1.0) * step)
+        return waited & plan.affordable(step, teacher_steps)
+
+    def rolls_out(self, step: Array, teacher_steps: Array) -> Array:
+        """Whether a refresh now plays the rollouts of the plan.
+
+        Optional rollouts are played if the budget allows them. Without them, a refresh leaves the
+        fields of rollouts in `Evidence` None. All other rollouts are played at every refresh.
+
+        Args:
+            step: training steps so far.
+            teacher_steps: environment steps that the teacher's rollouts have taken so far.
+        """
+        plan = self.rollout_plan()
+        if plan is None or not plan.optional:
+            return plan is not None
+        return plan.affordable(step, teacher_steps)
 
     @property
     def due_by_interval(self) -> bool:

@@ -113,3 +113,6 @@ class SuccessStrategy(Strategy):
 
     def rollout_plan(self) -> RolloutPlan | None:
         return self.potential.rollout_plan(self.success.rollout_plan())
+
+    def rollout_weights(self, state: SuccessState) -> Array | None:
+        return self.success.rollout_weights(state.success)

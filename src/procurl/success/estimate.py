@@ -21,10 +21,20 @@ class RolloutPlan(NamedTuple):
     top_fraction: float = 1.0  # share of the episodes, the best, that `rollout_top` averages
     budget: Array | None = None  # training and teacher steps per training step; None: no limit
     tasks: int | None = None  # to play per refresh, drawn by the engine; None: the whole pool
+    optional: bool = False  # whether refreshes continue without rollouts while none is affordable
 
     def tasks_of(self, n: int) -> int:
         """How many tasks of a pool of `n` are played per refresh."""
         return n if self.tasks is None else min(self.tasks, n)
+
+    def affordable(self, step: Array, teacher_steps: Array) -> Array:
+        """Whether the budget allows rollouts now: teacher_steps ≤ (budget − 1) · step.
+
+        Args:
+            step: training steps so far.
+            teacher_steps: environment steps that the teacher's rollouts have taken so far.
+        """
+        return True if self.budget is None else teacher_steps <= (self.budget - 1.0) * step
 
 
 class EstimateState(NamedTuple):
@@ -103,4 +113,8 @@ class Success(ABC):
 
     def rollout_plan(self) -> RolloutPlan | None:
         """The rollouts that the estimate asks of an engine, None if it needs none."""
+        return None
+
+    def rollout_weights(self, state: Any) -> Array | None:
+        """As of `Strategy.rollout_weights`."""
         return None

@@ -25,12 +25,14 @@ from procurl.success.counts import (
     no_counts,
 )
 from procurl.success.drift import EDGE, Drift, next_drift, no_drift, shifted
-from procurl.success.estimate import MEASURES, Success
+from procurl.success.estimate import MEASURES, RolloutPlan, Success
 from procurl.success.normalize import keep_finite
+from procurl.success.rollout_outcomes import with_rollouts
 from procurl.tasks.cells import Cells, cell_rates, nested_cells
 from procurl.tasks.pool import TaskPool
 
 PRIOR_ADVANTAGE = 4.0  # of rates that were measured before training: a trust of 0.98 at first
+ROLLOUT_TASKS = 100  # with a budget, tasks that get a rollout at each refresh that can afford it
 
 
 class JointState(NamedTuple):
@@ -65,6 +67,10 @@ class JointSuccess(Success):
     fades while nothing is won, because the agent stays the same (`Strategy.waits`).
 
     An episode counts by its return, on the range of what was seen or on the bounds.
+
+    With a `budget` x, the teacher plays rollouts while training and teacher together have taken at
+    most x times the training steps. They are single episodes on up to 100 tasks, drawn with weights
+    1 / (S + F + a), so that tasks with the least data come first, and count like training episodes.
     """
 
     prior_weight: float = 1.0  # a, in episodes
@@ -73,6 +79,7 @@ class JointSuccess(Success):
     v_min: Bound = AUTO
     v_max: Bound = AUTO
     refresh_every: int | None = None
+    budget: float | None = None  # x, above 1; None: no rollouts
     # Not a setting: `bind` computes it from the pool. None: there are no contexts.
     cells: Cells | None = field(default=None, repr=False, compare=False)
 
@@ -85,7 +92,8 @@ class JointSuccess(Success):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        return (*self.needs, "values", "partial", "scale")
+        free = (*self.needs, "values", "partial", "scale")
+        return free if self.budget is None else (*free, "rollout_success", "rollouts")
 
     def init(self, n: int) -> JointState:
         return JointState(
@@ -102,6 +110,8 @@ class JointSuccess(Success):
         )
 
     def update(self, state: JointState, evidence: Evidence) -> JointState:
+        if self.budget is not None:
+            evidence = with_rollouts(evidence, self.outcomes)
         xp = namespace(state.around, evidence.wins)
         measured = evidence._replace(scale=None) if are_given(self) else evidence
         wins: Array = evidence.wins
@@ -151,11 +161,25 @@ class JointSuccess(Success):
         require_choice("measure", self.measure, MEASURES)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
+        if self.budget is not None:
+            require_number("budget", self.budget, above=1.0)
 
     def bind(self, pool: TaskPool) -> Self:
         """The same estimate with the cells of the pool's contexts."""
         cells = None if pool.contexts is None else nested_cells(pool.contexts)
         return replace(self, cells=cells)
+
+    def rollout_plan(self) -> RolloutPlan | None:
+        if self.budget is None:
+            return None
+        measure = self.outcome_measure
+        return RolloutPlan(1, measure, budget=self.budget, tasks=ROLLOUT_TASKS, optional=True)
+
+    def rollout_weights(self, state: JointState) -> Array | None:
+        """[n] 1 / (S + F + a); None without a budget."""
+        if self.budget is None:
+            return None
+        return 1.0 / (state.counts.wins + state.counts.losses + self.prior_weight)
 
     def _around(self, counts: OutcomeCounts) -> Array:
         """[n] the rate of wins near each task."""

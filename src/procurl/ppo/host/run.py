@@ -340,7 +340,8 @@ class HostRun:
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
         key, episodes = self.random_key(PURPOSE.teach), None
         due = bool(is_due(strategy, step, teaching.step, teaching.teacher_steps))
-        if due and teacher.plan is not None:
+        rolls_out = strategy.rolls_out(step, teaching.teacher_steps)
+        if due and teacher.plan is not None and rolls_out:
             both = self.random_key(PURPOSE.roll_out)
             rollout_key, key = jax.random.split(both)
             tasks = rollout_tasks(
