@@ -83,6 +83,13 @@ def test_optional_rollouts_wait_for_the_budget_and_refreshes_do_not():
     assert strategy.rolls_out(step=1002, teacher_steps=501)
 
 
+def test_optional_rollouts_stay_optional_inside_a_mix():
+    strategy = make_strategy("mix", strategies="procurl[budget=1.5]+plr")
+    assert strategy.due(step=1000, refreshed_at=999, teacher_steps=501)
+    assert strategy.rolls_out(step=1000, teacher_steps=500)
+    assert not strategy.rolls_out(step=1000, teacher_steps=501)
+
+
 def test_rollouts_that_a_strategy_needs_are_part_of_every_refresh():
     assert rolling(budget=2.0).rolls_out(step=1000, teacher_steps=10**9)
     assert not make_strategy("procurl").rolls_out(step=1000, teacher_steps=0)
