@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl import TaskSpace, make_strategy
+from procurl import make_strategy
 from procurl.ppo import programs
 from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.runs import Runs
@@ -395,6 +395,6 @@ def mean_length(played, run):
     return np.concatenate([LENGTHS[tasks[run][dones[run]]] for tasks, dones in played]).mean()
 
 
-def test_a_space_is_refused():
-    with pytest.raises(TypeError, match="got TaskSpace: the JAX engine trains on fixed pools"):
-        Runs(None, TaskSpace([0.0], [1.0]), [], [], [])
+def test_tasks_without_a_pool_are_refused():
+    with pytest.raises(TypeError, match="pool must be a TaskPool or a TaskSpace, got ndarray"):
+        Runs(None, CONTEXTS, [], [], [])

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.internals.arrays import NamedArrays
+from procurl.internals.state_arrays import add_prefix, take_prefix
 from procurl.ppo.picks import PickLog
 from procurl.ppo.runs import Runs
 from procurl.records.evaluation import Evaluation
 from procurl.records.packing import pack_evaluations, unpack_evaluations
 
 EVALUATIONS = "evaluations/"
+CANDIDATES = "candidates/"  # of a space
 
 
 class Resumable(Protocol):
@@ -28,11 +30,17 @@ class Resumable(Protocol):
 
 def checkpoint_of(runs: Runs) -> tuple[dict[str, Any], NamedArrays]:
     """(JSON values, arrays) from which `restore` continues; `runs` are between two updates."""
-    return pack_progress(runs, runs.evaluations)
+    meta, arrays = pack_progress(runs, runs.evaluations)
+    if runs.candidates is not None:
+        arrays |= add_prefix(CANDIDATES, runs.candidates.arrays())
+    return meta, arrays
 
 
 def restore(runs: Runs, meta: dict[str, Any], arrays: NamedArrays) -> None:
     """Continue from a checkpoint of runs with the same settings."""
+    if runs.candidates is not None:
+        runs.candidates.restore(take_prefix(CANDIDATES, dict(arrays)))
+        runs.take_candidates()
     runs.evaluations = unpack_progress(runs, meta, arrays)
 
 

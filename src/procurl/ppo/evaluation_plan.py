@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from procurl.internals.checks import require_integer
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import TaskSpace
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class EvaluationPlan:
         whole_at: steps at which evaluations play all tasks regardless of `tasks`.
         snapshot_tasks: ids of the tasks that snapshots show, of `tasks`; None shows all of them.
         test_pool: further tasks to evaluate on, if any.
+        pool: the tasks that evaluations play if training draws from a space; None plays
+            `space.pool()`. Ids above are of these tasks.
     """
 
     every: int = 25_000
@@ -32,11 +35,23 @@ class EvaluationPlan:
     whole_at: Sequence[int] = ()
     snapshot_tasks: Sequence[int] | NDArray[Any] | None = None
     test_pool: TaskPool | None = None
+    pool: TaskPool | None = None
 
     def check(self) -> None:
         """Raise on a number out of range."""
         require_integer("evaluation.every", self.every, at_least=1)
         require_integer("evaluation.episodes", self.episodes, at_least=1)
+
+    def pool_for(self, trained: TaskPool | TaskSpace) -> TaskPool:
+        """The pool that evaluations play if training is on `trained`."""
+        if isinstance(trained, TaskSpace):
+            return trained.pool() if self.pool is None else self.pool
+        if self.pool is not None:
+            raise ValueError(
+                f"evaluation.pool is for training on a TaskSpace, got {self.pool}: evaluations of "
+                "a fixed pool play the pool itself. Pass further tasks as evaluation.test_pool"
+            )
+        return trained
 
     def tasks_of(self, pool: TaskPool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(ids [m] of the tasks to play, ids [k] of those to show in snapshots)."""

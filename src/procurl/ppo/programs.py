@@ -21,7 +21,7 @@ from procurl.ppo.learning.networks import actor_critic, init_params
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import Diagnostics, StudentState, init_student
 from procurl.ppo.student import RolloutSummary, Student
-from procurl.ppo.teacher import Teacher, Teaching
+from procurl.ppo.teacher import Teacher, Teaching, cumulative_of
 from procurl.strategies.refreshing import is_due
 from procurl.strategies.strategy import Strategy
 
@@ -107,7 +107,7 @@ class Classroom:
 
 
 class PoolArrays(NamedTuple):
-    """The training pool as programs see it."""
+    """The training pool as programs see it; if each run has its own, with one more axis [w]."""
 
     contexts: Array  # [n, c]
     observations: Array  # [n, o] initial ones, [n, k, o] if resets are random
@@ -144,11 +144,27 @@ def _each_run(one: Callable[..., Any], *runs: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[None], one(*jax.tree.map(lambda leaf: leaf[0], runs)))
 
 
+def _own(contexts: Array, arrays: Any) -> Any:
+    """`arrays` if each run has its own contexts [w, n, c], None if all share `contexts` [n, c]."""
+    return arrays if contexts.ndim == 3 else None
+
+
+@partial(jax.jit, static_argnames="actor")
+def own_pools(actor: Actor, contexts: Array) -> PoolArrays:
+    """The pools of runs with contexts [w, n, c]."""
+    return PoolArrays(contexts, jax.vmap(actor.initial_observations)(contexts))
+
+
 @partial(jax.jit, static_argnames="agent")
 def begin_agents(agent: Agent, contexts: Array, cumulative: Array, keys: Array) -> TrainingState:
     """The first state of every run."""
+
     # One run after another: orthogonal initialization compiles far more slowly for many at once.
-    begun: TrainingState = jax.lax.map(lambda run: agent.begin(contexts, *run), (cumulative, keys))
+    def one(run: tuple[Array, Array, Array | None]) -> TrainingState:
+        cumulative, key, own = run
+        return agent.begin(contexts if own is None else own, cumulative, key)
+
+    begun: TrainingState = jax.lax.map(one, (cumulative, keys, _own(contexts, contexts)))
     return begun
 
 
@@ -174,16 +190,25 @@ def train(
     """One update of every run that is alive; a run with a non-finite loss keeps its state.
 
     Args:
+        contexts: [n, c], or [w, n, c] if each run has its own tasks.
         learning_masks: [w, n] bool, the tasks that each run learns from; None: all.
         waits: as of `Strategy.waits`.
     """
 
     def one(
-        ppo: PPOSettings, training: TrainingState, cumulative: Array, key: Array, mask: Array | None
+        ppo: PPOSettings,
+        training: TrainingState,
+        cumulative: Array,
+        key: Array,
+        mask: Array | None,
+        own: Array | None,
     ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
-        return agent.train(ppo, contexts, training, cumulative, key, mask, waits)
+        tasks = contexts if own is None else own
+        return agent.train(ppo, tasks, training, cumulative, key, mask, waits)
 
-    after, summary, diagnostics = _each_run(one, ppo, training, cumulative, keys, learning_masks)
+    after, summary, diagnostics = _each_run(
+        one, ppo, training, cumulative, keys, learning_masks, _own(contexts, contexts)
+    )
     going = alive & jax.vmap(Diagnostics.finite)(diagnostics)
     return choose(going, after, training), summary, diagnostics, going
 
@@ -207,16 +232,23 @@ def teach(
     student, teacher = classroom.agent.student, classroom.teacher
 
     def one(
-        strategy: Strategy, params: Any, teaching: Teaching, summary: RolloutSummary, key: Array
+        strategy: Strategy,
+        params: Any,
+        teaching: Teaching,
+        summary: RolloutSummary,
+        key: Array,
+        own: PoolArrays | None,
     ) -> tuple[Teaching, Teaching]:
         if teacher.counts_episodes:
             teaching = teacher.count_episodes(strategy, teaching, summary)
         if not refresh:
             return teaching, teaching
-        values = student.values(params, pool.observations)
+        values = student.values(params, (pool if own is None else own).observations)
         return teaching, teacher.refresh(strategy, teaching, update.step, values, key, None)
 
-    counted, after = _each_run(one, strategies, update.params, teaching, update.summary, keys)
+    counted, after = _each_run(
+        one, strategies, update.params, teaching, update.summary, keys, _own(pool.contexts, pool)
+    )
     if due is not None:
         after = choose(due, after, counted)
     going = update.alive & after.sound
@@ -242,16 +274,20 @@ def teach_by_rollouts(
     plan = teacher.plan
     assert plan is not None
 
-    def one(strategy: Strategy, params: Any, teaching: Teaching, key: Array) -> Teaching:
+    def one(
+        strategy: Strategy, params: Any, teaching: Teaching, key: Array, own: PoolArrays | None
+    ) -> Teaching:
+        contexts, observations = pool if own is None else own
         rollout_key, noise_key = jax.random.split(key)
-        values = agent.student.values(params, pool.observations)
+        values = agent.student.values(params, observations)
         tasks = teacher.rollout_tasks(strategy, teaching, jax.random.fold_in(key, TASK_STREAM))
-        contexts = pool.contexts if tasks is None else pool.contexts[tasks]
+        contexts = contexts if tasks is None else contexts[tasks]
         episodes = agent.actor.roll_out(params, contexts, rollout_key, plan.episodes, width)
         episodes = episodes._replace(tasks=tasks)
         return teacher.refresh(strategy, teaching, update.step, values, noise_key, episodes)
 
-    mine = jax.tree.map(lambda leaf: leaf[rows], (strategies, update.params, teaching, keys))
+    everything = strategies, update.params, teaching, keys, _own(pool.contexts, pool)
+    mine = jax.tree.map(lambda leaf: leaf[rows], everything)
     after: Teaching = jax.tree.map(
         lambda leaf, new: leaf.at[rows].set(new), teaching, _each_run(one, *mine)
     )
@@ -295,6 +331,18 @@ def rolls_out(strategies: Strategy, teaching: Teaching, step: Array) -> Array:
         return jnp.asarray(strategy.rolls_out(step, teaching.teacher_steps))
 
     return jax.vmap(one)(strategies, teaching)
+
+
+@jax.jit
+def redistribute(strategies: Strategy, teaching: Teaching, where: Array) -> Teaching:
+    """The runs `where` [w] with the distribution of their strategy's state; others stay as is."""
+
+    def one(strategy: Strategy, teaching: Teaching) -> Teaching:
+        cumulative = cumulative_of(strategy.probabilities(teaching.strategy))
+        sound = teaching.sound & (cumulative[-1] > 0.0)
+        return teaching._replace(cumulative=cumulative, sound=sound)
+
+    return choose(where, jax.vmap(one)(strategies, teaching), teaching)
 
 
 @jax.jit

@@ -27,11 +27,13 @@ from procurl.ppo.programs import (
     TrainingState,
     Update,
 )
+from procurl.ppo.spaces import BatchCandidates
 from procurl.ppo.teacher import Teacher, Teaching
-from procurl.records.evaluation import Evaluation
+from procurl.records.evaluation import Evaluation, Snapshot
 from procurl.strategies.refreshing import is_always_due, rolls_out_together
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import TaskSpace
 
 APART = 8  # runs that roll out at different steps do so in groups of 1/APART of a batch
 ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not affect results
@@ -55,7 +57,8 @@ class Runs:
 
     Args:
         env: the dynamics.
-        pool: the training pool, to which each strategy is bound.
+        pool: the training pool, to which each strategy is bound, or the `TaskSpace` that each run
+            draws its own candidates from.
         strategies: one per run; they may differ only in traced settings.
         ppo: one per run, likewise.
         seeds: one per run.
@@ -64,7 +67,7 @@ class Runs:
     """
 
     env: ArrayEnv
-    pool: TaskPool
+    pool: TaskPool | TaskSpace
     strategies: Sequence[Strategy]
     ppo: Sequence[PPOSettings]
     seeds: Sequence[int]
@@ -75,49 +78,61 @@ class Runs:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.pool, TaskPool):
+        self._check()
+        self.eval_pool = self.evaluation.pool_for(self.pool)
+        self.candidates: BatchCandidates | None = None  # of a space
+        if isinstance(self.pool, TaskSpace):
+            self.candidates = BatchCandidates(self.pool, self.env, self.strategies, self.seeds)
+            self.strategies, n = self.candidates.strategies, self.pool.size
+        else:
+            self.strategies, n = _bound(self.strategies, self.pool), len(self.pool)
+        first, settings, w = self.strategies[0], self.ppo[0], len(self.seeds)
+        register_settings(first)
+        self.agent = Agent.of(self.env, settings, self.n_envs)
+        self.teacher = Teacher.of(first, n, self.n_envs)
+        self._classroom = Classroom(self.agent, self.teacher)
+        self._always_due = is_always_due(first)
+        self._excludes_tasks = first.learning_mask(first.init(n)) is not None
+        # If runs roll out at different steps, few of them wait for the rollouts of others.
+        self.refresh_size = w if rolls_out_together(first) else max(1, w // APART)
+        self._strategies = _stack("strategies", self.strategies)
+        self._ppo = _stack("ppo", self.ppo)
+        self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
+        self._read_evaluation_tasks()
+        if self.candidates is None:
+            observe = jax.jit(self.agent.actor.initial_observations)
+            self._pool = PoolArrays(self._whole_contexts, observe(self._whole_contexts))
+        else:
+            self.take_candidates()
+        kept = min(-(-self.evaluation.every // settings.n_steps), MAX_LOGGED_UPDATES)
+        self.evaluations = [[] for _ in self.seeds]
+        self.picks = PickLog(w, settings.n_steps, kept)
+        self.state = self._begin()
+
+    def _check(self) -> None:
+        if not isinstance(self.pool, TaskPool | TaskSpace):
             raise TypeError(
-                f"pool must be a TaskPool, got {type(self.pool).__name__}: the JAX engine trains "
-                "on fixed pools, such as space.pool(10_000)"
+                f"pool must be a TaskPool or a TaskSpace, got {type(self.pool).__name__}"
             )
-        settings = self.ppo[0]
-        if settings.n_steps % self.n_envs:
+        n_steps = self.ppo[0].n_steps
+        if n_steps % self.n_envs:
             raise ValueError(
-                f"n_envs must divide the {settings.n_steps} steps of an update, got {self.n_envs}"
+                f"n_envs must divide the {n_steps} steps of an update, got {self.n_envs}"
             )
         for strategy, ppo in zip(self.strategies, self.ppo, strict=True):
             strategy.check()
             ppo.check()
         self.evaluation.check()
-        self.strategies = _bound(self.strategies, self.pool)
-        first = self.strategies[0]
-        register_settings(first)
-        self.agent = Agent.of(self.env, settings, self.n_envs)
-        self.teacher = Teacher.of(first, len(self.pool), self.n_envs)
-        self._classroom = Classroom(self.agent, self.teacher)
-        self._always_due = is_always_due(first)
-        self._excludes_tasks = first.learning_mask(first.init(len(self.pool))) is not None
-        # If runs roll out at different steps, few of them wait for the rollouts of others.
-        w = len(self.seeds)
-        self.refresh_size = w if rolls_out_together(first) else max(1, w // APART)
-        self._strategies = _stack("strategies", self.strategies)
-        self._ppo = _stack("ppo", self.ppo)
-        self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
-        contexts = self.env.contexts_of(self.pool)
-        self._pool = PoolArrays(
-            jnp.asarray(contexts),
-            jax.jit(self.agent.actor.initial_observations)(jnp.asarray(contexts)),
-        )
-        self._test_contexts = None
+
+    def _read_evaluation_tasks(self) -> None:
+        """Set the contexts that evaluations play, and the tasks that snapshots show."""
+        contexts = self.env.contexts_of(self.eval_pool)
+        self._whole_contexts, self._test_contexts = jnp.asarray(contexts), None
         if (test_pool := self.evaluation.test_pool) is not None:
             self._test_contexts = jnp.asarray(self.env.contexts_of(test_pool))
-        tasks, shown = self.evaluation.tasks_of(self.pool)
+        tasks, shown = self.evaluation.tasks_of(self.eval_pool)
         self._eval_contexts = jnp.asarray(contexts[tasks])
         self._snapshot_tasks, self._snapshot_at = shown, positions(shown, tasks)
-        kept = min(-(-self.evaluation.every // settings.n_steps), MAX_LOGGED_UPDATES)
-        self.evaluations = [[] for _ in self.seeds]
-        self.picks = PickLog(len(self.seeds), settings.n_steps, kept)
-        self.state = self._begin()
 
     def _begin(self) -> RunsState:
         keys = programs.run_keys(self._seeds, PURPOSE.begin, 0)
@@ -161,6 +176,8 @@ class Runs:
         step = jnp.asarray(self.train_steps, dtype=jnp.int32)
         update = Update(step, training.student.params, summary, alive)
         teaching, alive = self._teach(state.teaching, update)
+        if self.candidates is not None:
+            teaching = self._renew(self.candidates, teaching, alive, training.lanes.tasks)
         stopped = state.alive & ~alive
         stopped_at = jnp.where(stopped, self.train_steps, state.stopped_at)
         self.state = state._replace(
@@ -237,6 +254,31 @@ class Runs:
         )
         return due & affordable
 
+    def take_candidates(self) -> None:
+        """Teach and train on the candidates as they are now; does nothing for a fixed pool."""
+        if self.candidates is not None:
+            self.strategies = self.candidates.strategies
+            self._strategies = _stack("strategies", self.strategies)
+            contexts = jnp.asarray(self.candidates.contexts)
+            self._pool = programs.own_pools(self.agent.actor, contexts)
+
+    def _renew(
+        self, candidates: BatchCandidates, teaching: Teaching, alive: Array, playing: Array
+    ) -> Teaching:
+        """The teachers with new candidates in the runs that were refreshed at this update."""
+        refreshed = np.asarray(alive)
+        if self.teacher.uses:
+            refreshed = refreshed & (np.asarray(teaching.step) == self.train_steps)
+        if not refreshed.any():
+            return teaching
+        everything = jnp.arange(self.teacher.n)
+        probabilities, _ = programs.task_views(self._strategies, teaching, everything)
+        arrays = np.asarray(probabilities), np.asarray(playing)
+        teaching = candidates.renew(teaching, refreshed, *arrays, self.updates, self.train_steps)
+        self.take_candidates()
+        after: Teaching = programs.redistribute(self._strategies, teaching, jnp.asarray(refreshed))
+        return after
+
     def evaluate(self, step: int) -> list[Evaluation]:
         """Evaluate all runs and keep the best weights so far.
 
@@ -248,7 +290,7 @@ class Runs:
         """
         params = self.state.training.student.params
         whole = step in self.evaluation.whole_at
-        contexts = self._pool.contexts if whole else self._eval_contexts
+        contexts = self._whole_contexts if whole else self._eval_contexts
         returns = self._returns(contexts, PURPOSE.evaluate)
         performance = jnp.mean(returns, axis=1)
         better = self.state.alive & (performance > self.state.best)
@@ -271,7 +313,9 @@ class Runs:
         trained = np.where(stopped_at < 0, self.train_steps, stopped_at)
         env_steps = (np.asarray(teaching.teacher_steps) + trained).tolist()
         scalars = teacher_scalars(self._strategies, teaching)
-        shown = snapshots(self._strategies, teaching, self._snapshot_tasks, returns)
+        shown: Sequence[Snapshot | None] = [None] * len(returns)  # a space has other tasks
+        if self.candidates is None:
+            shown = snapshots(self._strategies, teaching, self._snapshot_tasks, returns)
         return [
             Evaluation(
                 step=step,

@@ -75,7 +75,7 @@ class Teacher:
         """The state before any evidence."""
         state = jax.tree.map(_as_jax, strategy.init(self.n))
         nothing = jnp.zeros((), dtype=jnp.int32)
-        cumulative = _cumulative(strategy.probabilities(state))
+        cumulative = cumulative_of(strategy.probabilities(state))
         return Teaching(
             strategy=state,
             episodes=no_episodes(self.n, self.n_envs, jnp, self.uses),
@@ -139,7 +139,7 @@ class Teacher:
         state = strategy.update(teaching.strategy, evidence)
         finite = [jnp.all(jnp.isfinite(field)) for field in jax.tree.leaves(evidence[1:])]
         steps = 0 if episodes is None else episodes.steps
-        cumulative = _cumulative(strategy.probabilities(state))
+        cumulative = cumulative_of(strategy.probabilities(state))
         return Teaching(
             strategy=state,
             episodes=without_counts(totals),
@@ -161,7 +161,7 @@ class Teacher:
         )
 
 
-def _cumulative(p: Array) -> Array:
+def cumulative_of(p: Array) -> Array:
     """[n] cumulative probabilities, constant at tasks of probability 0 despite rounding."""
     return lax.cummax(jnp.where(p > 0.0, jnp.cumsum(p), 0.0))
 

@@ -65,7 +65,7 @@ class JaxTrainer:
         states = jax.tree.map(np.asarray, runs.state.teaching.strategy)
         for run, strategy in enumerate(runs.strategies):
             state = jax.tree.map(lambda leaf, run=run: leaf[run], states)
-            warn_of_shortfall(strategy, state, runs.pool)
+            warn_of_shortfall(strategy, state, runs.eval_pool)
 
     def checkpoint(self) -> Checkpoint:
         return Checkpoint(*checkpoint_of(self.runs))

@@ -138,7 +138,9 @@ class HostRun:
         require_integer("seed", self.seed, at_least=0)
         require_integer("reset_samples", self.reset_samples, at_least=1)
         self.evaluation.check()
-        self._evaluated, self._snapshot_tasks = self.evaluation.tasks_of(self.pool)
+        self._evaluated, self._snapshot_tasks = self.evaluation.tasks_of(
+            self.evaluation.pool_for(self.pool)
+        )
         self._snapshot_at = positions(self._snapshot_tasks, self._evaluated)
 
     def _begin(self) -> None:

@@ -1,0 +1,172 @@
+"""Spaces in the JAX engine: every run draws, judges, replaces and saves its own candidates."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from procurl import TaskPool, TaskSpace, make_strategy
+from procurl.internals.archive import pack_archive, unpack_archive
+from procurl.ppo import programs
+from procurl.ppo.checkpoints import checkpoint_of, restore
+from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.runs import Runs
+from tests.ppo.toy import LONGEST, SMALL, StepCorridor, row, same
+
+SPACE = TaskSpace([1.0], [LONGEST], ["length"], size=20, fresh=0.25)
+FIVE = 5  # a quarter of the candidates
+PROCURL, VAL, IID = map(make_strategy, ("procurl", "procurl-val", "iid"))
+ENV = make_strategy("procurl-env", c_rollouts=2, refresh_every=SMALL.n_steps)
+
+
+def make_runs(strategy, seeds=(0, 1, 2), space=SPACE, **others):
+    given = {"n_envs": 4, "evaluation": EvaluationPlan(every=128)} | others
+    w = len(seeds)
+    return Runs(StepCorridor(), space, [strategy] * w, [SMALL] * w, seeds, **given)
+
+
+def advanced(runs, updates):
+    for _ in range(updates):
+        runs.advance()
+    return runs
+
+
+def contexts(runs):
+    """[w, n] lengths of the candidates."""
+    return runs.candidates.contexts[..., 0].copy()
+
+
+def records(runs):
+    """The evaluations without what the clock says; NaN as a word, as it equals nothing."""
+    return [str(e._replace(seconds=0.0)) for run in runs.evaluations for e in run]
+
+
+def saved(runs):
+    """A checkpoint of the runs as it comes back from a file."""
+    return unpack_archive(pack_archive(*checkpoint_of(runs)), "a checkpoint")
+
+
+@pytest.mark.parametrize("strategy", [PROCURL, ENV, IID], ids=["procurl", "env", "iid"])
+def test_a_quarter_is_replaced_after_a_refresh_and_no_task_in_play(strategy):
+    runs = make_runs(strategy)
+    drawn = contexts(runs).ravel().tolist()
+    for _ in range(3):
+        before = contexts(runs)
+        runs.advance()
+        changed = contexts(runs) != before
+        drawn += contexts(runs)[changed].tolist()
+        assert changed.sum(axis=1).tolist() == [FIVE] * 3
+        playing = np.asarray(runs.state.training.lanes.tasks)
+        assert not np.take_along_axis(changed, playing, axis=1).any()
+    assert runs.state.alive.all()
+    assert len(set(drawn)) == 3 * (20 + 3 * FIVE)  # no run ever gets the task of another
+
+
+def test_environments_play_the_candidates_of_their_run():
+    """An environment's length is that of its task, also of tasks that were replaced since."""
+    runs = make_runs(PROCURL)
+    for _ in range(4):
+        runs.advance()
+        lanes = runs.state.training.lanes
+        own = np.take_along_axis(contexts(runs), np.asarray(lanes.tasks), axis=1)
+        np.testing.assert_array_equal(lanes.env.length, own.astype(np.int32))
+
+
+def test_the_critic_sees_the_new_candidates():
+    """The values that the strategy keeps are the critic's, on each run's candidates at the time."""
+    runs = advanced(make_runs(VAL), 2)
+    lengths = contexts(runs)
+    runs.advance()
+    kept = lengths == contexts(runs)
+    values = np.asarray(runs.state.teaching.strategy.success.estimate)
+    params = runs.state.training.student.params
+    for run in range(3):
+        start = StepCorridor().initial(jnp.asarray(lengths[run][:, None]))
+        critic = runs.agent.student.values(row(params, run), StepCorridor().observe(start))
+        expected = np.clip(critic, 0.0, 1.0)
+        np.testing.assert_allclose(values[run][kept[run]], expected[kept[run]], atol=1e-5)
+
+
+def test_new_candidates_are_judged_by_their_neighbors_and_not_by_outcomes_of_the_old():
+    runs = make_runs(PROCURL)
+    runs.advance()
+    before = contexts(runs)
+    runs.advance()
+    new = contexts(runs) != before
+    counts = runs.state.teaching.strategy.success.counts
+    played = np.asarray(counts.wins) + np.asarray(counts.losses)
+    assert (played[new] == 0.0).all()
+    assert (played[~new] > 0.0).any()
+    estimate = np.asarray(runs.state.teaching.strategy.success.estimate)
+    assert (estimate[new] > 0.0).all()  # 0 before any evidence
+
+
+def test_the_best_return_of_a_replaced_task_is_forgotten():
+    runs = make_runs(make_strategy("plr", score="maxmc"))
+    runs.advance()
+    before = contexts(runs)
+    runs.advance()
+    new = contexts(runs) != before
+    best = np.asarray(runs.state.teaching.episodes.best)
+    assert (best[new] == -np.inf).all()
+    assert np.isfinite(best[~new]).any()
+
+
+def test_the_distribution_is_that_of_the_new_candidates():
+    runs = advanced(make_runs(PROCURL), 2)
+    probabilities = np.diff(runs.state.teaching.cumulative, prepend=0.0, axis=1)
+    for run, strategy in enumerate(runs.strategies):
+        expected = strategy.probabilities(row(runs.state.teaching.strategy, run))
+        np.testing.assert_allclose(probabilities[run], expected, atol=1e-5)
+
+
+def test_a_run_does_not_depend_on_its_neighbors():
+    one = advanced(make_runs(PROCURL, (0, 1, 2)), 3)
+    other = advanced(make_runs(PROCURL, (2, 9, 0)), 3)
+    for here, there in ((0, 2), (2, 0)):
+        assert same(row(one.state, here), row(other.state, there))
+        np.testing.assert_array_equal(contexts(one)[here], contexts(other)[there])
+
+
+@pytest.mark.parametrize("strategy", [PROCURL, IID], ids=["procurl", "iid"])
+def test_resuming_equals_never_having_stopped(strategy):
+    whole = advanced(make_runs(strategy), 5)
+    checkpoint = saved(advanced(make_runs(strategy), 3))
+    sizes = programs.train._cache_size(), programs.teach._cache_size()
+    runs = make_runs(strategy)
+    restore(runs, *checkpoint)
+    advanced(runs, 2)
+    np.testing.assert_array_equal(contexts(runs), contexts(whole))
+    assert same(runs.state, whole.state)
+    assert records(runs) == records(whole)
+    assert (programs.train._cache_size(), programs.teach._cache_size()) == sizes
+
+
+def test_a_checkpoint_of_other_candidates_is_refused():
+    checkpoint = saved(make_runs(IID))
+    larger = TaskSpace([1.0], [LONGEST], ["length"], size=21)
+    with pytest.raises(ValueError, match="the saved candidates do not fit TaskSpace"):
+        restore(make_runs(IID, space=larger), *checkpoint)
+
+
+def test_evaluations_play_a_fixed_pool():
+    """On corridors of length 1 performance is far above that on corridors of length 6."""
+    easy, hard = TaskPool([[1.0]], names=["length"]), TaskPool([[6.0]], names=["length"])
+    by_pool = [
+        advanced(make_runs(IID, evaluation=EvaluationPlan(every=64, pool=pool)), 1).evaluations
+        for pool in (easy, hard)
+    ]
+    for one, other in zip(*by_pool, strict=True):
+        assert one[0].performance > other[0].performance
+        assert one[0].snapshot is None
+    runs = make_runs(IID)
+    np.testing.assert_array_equal(runs.eval_pool.contexts, SPACE.pool().contexts)
+
+
+def test_a_strategy_whose_state_belongs_to_one_pool_is_refused():
+    with pytest.raises(ValueError, match="spdl needs a fixed pool, such as space.pool"):
+        make_runs(make_strategy("spdl"))
+
+
+def test_candidates_that_the_environment_cannot_play_are_refused():
+    with pytest.raises(ValueError, match=r"cannot be played: length must be 1 to 6"):
+        make_runs(IID, space=TaskSpace([7.0], [8.0], ["length"], size=5))
