@@ -1,5 +1,7 @@
 """Spaces in the JAX engine: every run draws, judges, replaces and saves its own candidates."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from procurl.ppo import programs
 from procurl.ppo.checkpoints import checkpoint_of, restore
 from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.runs import Runs
-from tests.ppo.toy import LONGEST, SMALL, StepCorridor, row, same
+from tests.ppo.toy import EXPERT, LONGEST, POOL, SMALL, StepCorridor, row, same, set_policies
 
 SPACE = TaskSpace([1.0], [LONGEST], ["length"], size=20, fresh=0.25)
 FIVE = 5  # a quarter of the candidates
@@ -20,8 +22,8 @@ ENV = make_strategy("procurl-env", c_rollouts=2, refresh_every=SMALL.n_steps)
 
 def make_runs(strategy, seeds=(0, 1, 2), space=SPACE, **others):
     given = {"n_envs": 4, "evaluation": EvaluationPlan(every=128)} | others
-    w = len(seeds)
-    return Runs(StepCorridor(), space, [strategy] * w, [SMALL] * w, seeds, **given)
+    w, ppo = len(seeds), given.pop("ppo", SMALL)
+    return Runs(StepCorridor(), space, [strategy] * w, [ppo] * w, seeds, **given)
 
 
 def advanced(runs, updates):
@@ -84,6 +86,18 @@ def test_the_critic_sees_the_new_candidates():
         critic = runs.agent.student.values(row(params, run), StepCorridor().observe(start))
         expected = np.clip(critic, 0.0, 1.0)
         np.testing.assert_allclose(values[run][kept[run]], expected[kept[run]], atol=1e-5)
+
+
+def test_rollouts_play_the_candidates_of_each_run():
+    """A policy that is right in the first three cells wins corridors of at most that length."""
+    runs = make_runs(ENV, ppo=replace(SMALL, learning_rate=1e-30))
+    set_policies(runs, *[np.where(np.arange(LONGEST) < 3, EXPERT, -EXPERT)] * 3)
+    runs.advance()
+    lengths = contexts(runs)
+    runs.advance()
+    kept = lengths == contexts(runs)
+    success = np.asarray(runs.state.teaching.strategy.success.estimate)
+    np.testing.assert_array_equal(success[kept], (lengths.astype(int) <= 3)[kept])
 
 
 def test_new_candidates_are_judged_by_their_neighbors_and_not_by_outcomes_of_the_old():
@@ -160,6 +174,11 @@ def test_evaluations_play_a_fixed_pool():
         assert one[0].snapshot is None
     runs = make_runs(IID)
     np.testing.assert_array_equal(runs.eval_pool.contexts, SPACE.pool().contexts)
+
+
+def test_a_pool_for_evaluations_is_refused_if_training_has_one():
+    with pytest.raises(ValueError, match=r"evaluation\.pool is for training on a TaskSpace"):
+        make_runs(IID, space=POOL, evaluation=EvaluationPlan(pool=POOL))
 
 
 def test_a_strategy_whose_state_belongs_to_one_pool_is_refused():

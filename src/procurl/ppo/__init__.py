@@ -3,9 +3,9 @@
 `Runs` trains a batch of runs whose environment is compiled with them. `HostRun` trains one run in
 any Gymnasium vector environment, and `train_run` records and resumes it. Read from the bottom up:
 `learning` (PPO itself), `collect` and `episodes` (steps and whole episodes), `actor`, `student` and
-`teacher` (one run as pure functions), `programs` (these compiled for a batch), `runs` and `host`
-(the loops around them). Importing this package does not import JAX, so that every engine can use
-the settings.
+`teacher` (one run as pure functions), `programs` (these compiled for a batch), `spaces` (the
+candidates of each run, if tasks come from a space), `runs` and `host` (the loops around them).
+Importing this package does not import JAX, so that every engine can use the settings.
 """
 
 from typing import TYPE_CHECKING

@@ -161,6 +161,11 @@ def test_what_needs_an_environment_of_its_own_says_so():
             ValueError,
             "evaluation.tasks must be ids from 0 to 5",
         ),
+        (
+            {"evaluation": EvaluationPlan(pool=TaskPool(CONTEXTS))},
+            ValueError,
+            "evaluation.pool is for training on a TaskSpace",
+        ),
         ({"strategy": 3}, TypeError, "strategy must be a Strategy, .* or a name"),
         ({"strategy": replace(VAL, beta=-1.0)}, ValueError, "beta must be"),
         ({"ppo": replace(SMALL, batch_size=7)}, ValueError, "batch_size must divide"),
