@@ -1,5 +1,6 @@
 """Spaces in Stable-Baselines3: candidates change, and a resumed run has the same ones."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -55,6 +56,30 @@ def test_a_resumed_run_has_the_candidates_that_were_saved(strategy, tmp_path):
     saved = before["state"]["candidates/contexts"]
     np.testing.assert_array_equal(again.curriculum.pool.contexts[kept], saved[kept])
     assert kept.any()
+
+
+@pytest.mark.parametrize("strategy", ["procurl", "procurl-val", "iid"])
+def test_a_resumed_run_is_exact_in_our_environments(strategy, tmp_path):
+    """As if it had not stopped, in environments that continue in the middle of an episode."""
+    space = TaskSpace([-4.0, 0.5, 0.0], [4.0, 8.0, 4.0], size=12, fresh=0.25)
+
+    def point_masses():
+        made = [lambda: TaskEnv(gymnasium.make("procurl.envs:procurl/PointMass-s-v0"), space)] * 2
+        return DummyVecEnv(made)
+
+    settings = {"n_steps": 64, "batch_size": 64, "n_epochs": 1, "seed": 0, "device": "cpu"}
+    whole, callback = PPO("MlpPolicy", point_masses(), **settings), CurriculumCallback(strategy)
+    whole.learn(640, callback)
+    half, saved = PPO("MlpPolicy", point_masses(), **settings), CurriculumCallback(strategy)
+    half.learn(256, saved)
+    saved.save(tmp_path)
+    again = CurriculumCallback(strategy).load(tmp_path)
+    after = PPO.load(again.model_file, env=point_masses(), device="cpu")
+    after.learn(384, again, reset_num_timesteps=False)
+    assert again.curriculum.pool.fingerprint == callback.curriculum.pool.fingerprint
+    assert again.curriculum.pool.fingerprint != saved.curriculum.pool.fingerprint
+    assert str(again.curriculum.state_dict()) == str(callback.curriculum.state_dict())
+    np.testing.assert_array_equal(weights(after), weights(whole))
 
 
 def test_a_strategy_that_needs_the_critic_needs_a_second_environment():

@@ -53,6 +53,20 @@ def test_an_episode_continues_from_a_saved_state():
         assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize(
+    ("entry", "error"),
+    [({"queue": [0, "x"]}, TypeError), ({"queue": [6]}, ValueError), ({"task": None}, TypeError)],
+)
+def test_a_saved_state_with_tasks_outside_of_the_pool_is_refused(entry, error):
+    pool = make_pool("pointmass-s", size=6)
+    env = TaskEnv(gymnasium.make("procurl/PointMass-s-v0", pool=pool), pool)
+    env.reset(seed=1)
+    saved = env.state_dict()
+    with pytest.raises(error, match="task must be"):
+        env.load_state_dict(saved | entry)
+    assert str(env.state_dict()) == str(saved)  # nothing has changed
+
+
 def test_the_columns_of_a_pool_of_our_environment_are_matched_by_name():
     env = gymnasium.make("procurl.envs:procurl/PointMass-s-v0")
     pool = TaskPool([[0.5, 1.0, 1.5]], names=["Friction", "gate_width", "gate_position"])

@@ -262,6 +262,8 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "the environment cannot be restored: it has no state_dict and load_state_dict, "
                 "or a wrapper around it may have a state of its own"
             )
+        for task in (saved["task"], *saved["queue"]):
+            self._check_id(task)
         inside: Any = self.env.unwrapped
         inside.load_state_dict(saved["env"])
         self.task, self._return, self._length = saved["task"], saved["return"], saved["length"]
