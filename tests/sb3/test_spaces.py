@@ -7,17 +7,21 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import PPO
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
-from procurl import TaskEnv, TaskSpace
+from procurl import TaskEnv, TaskSpace, make_strategy
 from procurl.sb3 import CurriculumCallback, PoolRecorder
 from tests.sb3.walk import Walk
 
 SPACE = TaskSpace([1.0], [6.0], ["length"], size=12, fresh=0.25)
 
 
-def new_model():
-    env = DummyVecEnv([lambda: TaskEnv(Walk(), SPACE)] * 2)
+def walk_env():
+    return TaskEnv(Walk(), SPACE)
+
+
+def new_model(env=None):
+    env = env or DummyVecEnv([walk_env] * 2)
     return PPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=0, device="cpu")
 
 
@@ -80,6 +84,31 @@ def test_a_resumed_run_is_exact_in_our_environments(strategy, tmp_path):
     assert again.curriculum.pool.fingerprint != saved.curriculum.pool.fingerprint
     assert str(again.curriculum.state_dict()) == str(callback.curriculum.state_dict())
     np.testing.assert_array_equal(weights(after), weights(whole))
+
+
+def test_rollouts_are_on_the_candidates_as_they_are():
+    strategy = make_strategy("procurl-env", c_rollouts=2, refresh_every=64)
+    callback = CurriculumCallback(strategy, eval_env=Walk, check_env=False)
+    new_model().learn(256, callback)
+    (played,) = {pool.fingerprint for pool in callback.teacher.eval_workers.env.get_attr("pool")}
+    assert played == callback.curriculum.pool.fingerprint
+    assert callback.teacher_steps > 0
+    with pytest.raises(ValueError, match="the strategy needs a second environment, for rollouts"):
+        new_model().learn(64, CurriculumCallback(strategy, check_env=False))
+
+
+@pytest.mark.soak
+def test_subprocesses_play_the_same_candidates():
+    found = []
+    for kind in (DummyVecEnv, SubprocVecEnv):
+        env = kind([walk_env] * 2)
+        callback = CurriculumCallback("procurl", eval_env=Walk, check_env=False)
+        model = new_model(env).learn(256, callback)
+        (played,) = {pool.fingerprint for pool in env.get_attr("pool")}
+        assert played == callback.curriculum.pool.fingerprint
+        found.append((played, weights(model).tolist()))
+        env.close()
+    assert found[0] == found[1]
 
 
 def test_a_strategy_that_needs_the_critic_needs_a_second_environment():
