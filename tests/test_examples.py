@@ -37,6 +37,7 @@ def test_cartpole_with_poles_as_contexts(monkeypatch, capsys):
     assert printed.count("most likely next: length") == 3
 
 
+@pytest.mark.soak
 def test_cartpole_over_a_space_and_a_pool(monkeypatch, capsys):
     few = ("--steps", "2048", "--seeds", "1", "--test-tasks", "20")
     printed = run(monkeypatch, capsys, "cartpole_space.py", *few)

@@ -33,6 +33,7 @@ def budgeted(budget):
     return make_strategy("procurl", budget=budget)
 
 
+@pytest.mark.soak
 def test_compiled_runs_refresh_at_every_update_and_roll_out_by_their_budgets():
     runs = make_runs([budgeted(budget) for budget in SPENT], ppo=STILL)
     set_policies(runs, EXPERT, EXPERT, EXPERT)
@@ -44,6 +45,7 @@ def test_compiled_runs_refresh_at_every_update_and_roll_out_by_their_budgets():
     assert np.transpose(spent).tolist() == list(SPENT.values())
 
 
+@pytest.mark.soak
 def test_a_run_does_not_depend_on_whether_others_roll_out():
     def batch(*others):
         runs = make_runs([budgeted(budget) for budget in (1.1, *others)])
@@ -58,6 +60,7 @@ def test_a_run_does_not_depend_on_whether_others_roll_out():
     assert same(row(rare.training, 0), row(often.training, 0))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("budget", [1.1, 1.2])
 def test_a_host_run_refreshes_at_every_update_and_rolls_out_by_its_budget(budget):
     run = host_run(strategy=budgeted(budget), ppo=STILL, eval_env=native(4))

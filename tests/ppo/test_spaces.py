@@ -14,6 +14,8 @@ from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.runs import Runs
 from tests.ppo.toy import EXPERT, LONGEST, POOL, SMALL, StepCorridor, row, same, set_policies
 
+pytestmark = pytest.mark.soak
+
 SPACE = TaskSpace([1.0], [LONGEST], ["length"], size=20, fresh=0.25)
 FIVE = 5  # a quarter of the candidates
 PROCURL, VAL, IID = map(make_strategy, ("procurl", "procurl-val", "iid"))

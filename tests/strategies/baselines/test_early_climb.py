@@ -84,8 +84,11 @@ SHRINKING = np.geomspace(0.3, 0.002, 14)
 @pytest.mark.filterwarnings("ignore:delta_grad == 0.0", "ignore:Singular Jacobian")
 @pytest.mark.parametrize(
     ("deviations", "steady"),
-    [(SHRINKING, 0.0), (np.full(14, 0.02), 0.0), (np.full(14, 0.05), 0.95)],
-    ids=["shrinking", "new values", "nearly the same values"],
+    [
+        pytest.param(SHRINKING, 0.0, id="shrinking", marks=pytest.mark.soak),
+        pytest.param(np.full(14, 0.02), 0.0, id="new values", marks=pytest.mark.soak),
+        pytest.param(np.full(14, 0.05), 0.95, id="nearly the same values"),
+    ],
 )
 def test_agrees_with_scipys_solver(deviations, steady):
     """84 updates: most end at the same distribution; the exact solution is mostly far away.
