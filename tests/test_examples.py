@@ -69,6 +69,7 @@ def test_dicts_as_tasks(monkeypatch, capsys):
     assert "'slip'" in printed
 
 
+@pytest.mark.soak
 def test_a_custom_training_loop(monkeypatch, capsys):
     printed = run(monkeypatch, capsys, "own_loop.py", "--steps", "10240")
     assert printed.startswith("step 10240: mean return ")

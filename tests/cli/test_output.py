@@ -72,8 +72,16 @@ def test_lists_are_printed_in_ascii(command):
     ("variables", "message"),
     [
         ({"JAX_PLATFORMS": "tpu"}, "JAX_PLATFORMS is 'tpu', which JAX cannot use here ("),
-        ({"JAX_PLATFORMS": "nonsense"}, "JAX_PLATFORMS is 'nonsense', which JAX cannot use here ("),
-        ({"XLA_FLAGS": "--nonsense"}, "XLA_FLAGS='--nonsense', correct or unset this variable;"),
+        pytest.param(
+            {"JAX_PLATFORMS": "nonsense"},
+            "JAX_PLATFORMS is 'nonsense', which JAX cannot use here (",
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(
+            {"XLA_FLAGS": "--nonsense"},
+            "XLA_FLAGS='--nonsense', correct or unset this variable;",
+            marks=pytest.mark.soak,
+        ),
         ({"JAX_ENABLE_X64": "maybe"}, "'JAX_ENABLE_X64'"),
     ],
 )

@@ -62,6 +62,7 @@ def test_every_step_is_counted_and_no_other():
     np.testing.assert_allclose(still.returns, expected, rtol=0.05)
 
 
+@pytest.mark.soak
 def test_vmapped_runs_equal_single_ones():
     keys = jax.random.split(jax.random.key(3), 2)
 

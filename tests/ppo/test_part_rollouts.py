@@ -63,6 +63,7 @@ def test_tasks_are_drawn_anew_and_the_others_keep_their_estimates():
     assert played(runs.state.teaching).all()
 
 
+@pytest.mark.soak
 def test_a_pool_smaller_than_the_plan_is_played_as_a_whole():
     plan, more = (make_runs(env_strategy(tasks)) for tasks in (None, 10 * N))
     for _ in range(3):
@@ -85,7 +86,9 @@ def expert_on_host(strategy, n_envs=4):
     return after(1, run)
 
 
-@pytest.mark.parametrize("n_envs", [1, 4, 7])
+@pytest.mark.parametrize(
+    "n_envs", [pytest.param(1, marks=pytest.mark.soak), 4, pytest.param(7, marks=pytest.mark.soak)]
+)
 def test_the_host_plays_the_same_tasks_as_compiled_runs(n_envs):
     strategy = env_strategy(3)
     runs, host = compiled(strategy), expert_on_host(strategy, n_envs)

@@ -72,8 +72,16 @@ class Replayed(VectorWrapper[Any, Any, Any, Any, Any]):
 
 @pytest.mark.parametrize(
     ("env", "task", "tolerance"),
-    [(make_array_env("pointmass-s"), [0.0, 8.0, 0.5], 2e-4), (StepCorridor(), [3.0], 1e-5)],
-    ids=["pointmass-s", "corridor"],
+    [
+        pytest.param(
+            make_array_env("pointmass-s"),
+            [0.0, 8.0, 0.5],
+            2e-4,
+            id="pointmass-s",
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(StepCorridor(), [3.0], 1e-5, id="corridor"),
+    ],
 )
 def test_equals_the_compiled_engine_where_both_are_given_the_same_chance(env, task, tolerance):
     """One task, so that both play the same, and the same noise. The environments step in NumPy here

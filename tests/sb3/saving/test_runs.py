@@ -25,6 +25,7 @@ from tests.sb3.recording import Dies, Picks
 from tests.sb3.walk import walk_env
 
 POOL = make_pool("pointmass-s", size=6)
+ROLLING = ("procurl-env", "sfl")  # take a few seconds each
 STRATEGIES = {
     "procurl-val": {"beta": 20.0},
     "procurl-out": {},
@@ -66,7 +67,10 @@ def resumed(folder, env, strategy, steps, algorithm=PPO, **settings):
     return model, callback, picks.tasks
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.soak if name in ROLLING else ()) for name in STRATEGIES],
+)
 def test_a_resumed_run_is_exact_in_our_environments(name, tmp_path):
     strategy = make_strategy(name.partition(",")[0], **STRATEGIES[name])
     whole, picks = new_model(point_masses()), Picks()

@@ -223,6 +223,7 @@ def test_solver_against_scipy(seeds):
     assert compared >= 45, "scipy must have solved nearly all of them, or nothing was compared"
 
 
+@pytest.mark.soak
 def test_jax_in_double_precision_equals_numpy():
     with jax.enable_x64(True):
         step = jax.jit(self_paced_step)
