@@ -65,6 +65,14 @@ def checked_rollout_weights(strategy: Strategy, state: Any, n: int) -> NDArray[n
     return weights
 
 
+def require_format(saved: Any, reads: int) -> None:
+    """Raise ValueError if a curriculum was saved in another format than this version reads."""
+    if saved != reads:
+        raise ValueError(
+            f"the curriculum was saved in format {saved!r}, this version reads {reads}"
+        )
+
+
 def require_same(what: str, here: dict[str, Any], saved: dict[str, Any]) -> None:
     """Raise with the first setting in which the saved curriculum differs."""
     for name in {**saved, **here}:

@@ -19,6 +19,7 @@ from procurl.curriculum.checks import (
     checked_probabilities,
     checked_rollout_weights,
     require_evidence,
+    require_format,
     require_same,
 )
 from procurl.curriculum.drawing import cumulative_of, draw, draw_distinct
@@ -354,11 +355,7 @@ class Curriculum:
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Continue from `state_dict`; another strategy or pool raises and changes nothing."""
-        if saved.get("format") != FORMAT:
-            raise ValueError(
-                f"the curriculum was saved in format {saved.get('format')!r}, "
-                f"this version reads {FORMAT}"
-            )
+        require_format(saved.get("format"), FORMAT)
         require_same("strategy", describe(self.strategy), saved["strategy"])
         arrays, n = dict(saved["state"]), len(self.pool)
         candidates, pool, strategy = self._candidates, self.pool, self.strategy
