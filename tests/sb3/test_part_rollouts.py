@@ -79,3 +79,16 @@ def test_optional_rollouts_stop_while_the_budget_is_spent_and_refreshes_do_not()
         assert not rolled or (evidence.rollouts == 1).all()
     allowed, one_refresh = 0.2 * seen[-1].step, len(LENGTHS) * 8
     assert allowed - one_refresh <= callback.teacher_steps <= allowed + one_refresh
+
+
+def test_an_early_budget_is_spent_at_the_beginning_of_the_training_that_learn_asks_for():
+    """Budget 1.2 of 320 steps: 64 for rollouts, passed by one refresh at most."""
+    settings = {"c_rollouts": 1, "refresh_every": 32, "budget": 1.2, "spending": "early"}
+    callback, seen = trained(make_strategy("procurl-env", **settings), steps=320)
+    assert callback.curriculum.strategy.rollout_plan().training_steps == 320
+    played = [evidence.rollouts is not None for evidence in seen]
+    assert len(played) == 9
+    assert played == sorted(played, reverse=True)
+    assert 1 < sum(played) < 9
+    assert 64 <= callback.teacher_steps < 64 + len(LENGTHS) * 8
+    assert callback.curriculum.probabilities() == pytest.approx(np.full(6, 1 / 6))

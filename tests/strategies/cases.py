@@ -153,6 +153,10 @@ VARIANTS: dict[str, Case] = {
         keeps_range=False,  # a rollout that is not finite is missing, as if it was not played
         numeric="success.prior_weight",
     ),
+    "procurl-env-2 that spends early": Case(
+        lambda n: make_strategy("procurl-env-2", spending="early", training_steps=1_000_000),
+        numeric="beta",
+    ),
     "outcomes without sharing": Case(
         lambda n: ProCuRL(success=OutcomeSuccess()), bound=False, numeric="success.prior_weight"
     ),

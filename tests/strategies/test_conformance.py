@@ -379,12 +379,24 @@ def test_plans_rollouts_if_it_needs_them(name):
     plan = strategy.rollout_plan()
     assert (plan is not None) == any(field.startswith("rollout_") for field in strategy.uses)
     if plan is not None:
-        assert plan.optional != any(field.startswith("rollout_") for field in strategy.needs)
+        assert plan.optional or any(field.startswith("rollout_") for field in strategy.needs)
         assert plan.episodes >= 1
         assert plan.measure in ("auto", "return", "success")
         assert 0 < plan.top_fraction <= 1
         assert plan.budget is None or plan.budget > 1
         assert 1 <= plan.tasks_of(N) <= N
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if getattr(strategy_of(name).rollout_plan(), "optional", False)]
+)
+def test_does_without_optional_rollouts(name):
+    strategy = strategy_of(name)
+    state = strategy.update(strategy.init(N), full_evidence(N, 0))
+    rest = full_evidence(N, 1, step=2048)._replace(
+        rollout_success=None, rollout_top=None, rollouts=None
+    )
+    assert_distribution(strategy.probabilities(strategy.update(state, rest)), N)
 
 
 @pytest.mark.parametrize(

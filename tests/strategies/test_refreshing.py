@@ -74,6 +74,37 @@ def test_a_pool_whose_worst_case_exceeds_the_budget_gets_a_curriculum():
     assert [step for step, _ in made] == [102_400, 733 * 2048]
 
 
+def early(budget=2.0, training_steps=1_000_000, refresh_every=5120, **settings):
+    """A strategy that spends its budget early."""
+    return rolling(
+        budget=budget,
+        training_steps=training_steps,
+        refresh_every=refresh_every,
+        spending="early",
+        **settings,
+    )
+
+
+@pytest.mark.parametrize(("budget", "last"), [(2.0, 13 * 5120), (4.0, 38 * 5120)])
+def test_an_early_budget_is_spent_by_the_first_refreshes(budget, last):
+    """Refreshes of 80,000 steps: 1M is gone after 13 of them, 3M after 38, within 0.2M steps."""
+    strategy, spent, rolled_at = early(budget), 0, []
+    for step in range(5120, 1_000_001, 5120):
+        assert strategy.due(step, step - 5120, spent)
+        if strategy.rolls_out(step, spent):
+            spent += 80_000
+            rolled_at.append(step)
+    assert rolled_at == list(range(5120, last + 1, 5120))
+    assert (budget - 1.0) * 1_000_000 <= spent < (budget - 1.0) * 1_000_000 + 80_000
+
+
+def test_an_early_budget_that_is_spent_exactly_is_gone():
+    assert early().rolls_out(step=999_999, teacher_steps=999_999)
+    assert not early().rolls_out(step=5120, teacher_steps=1_000_000)
+    runs = early().rolls_out(np.full(2, 5120), np.array([999_999, 1_000_000]))
+    assert runs.tolist() == [True, False]
+
+
 def test_optional_rollouts_wait_for_the_budget_and_refreshes_do_not():
     """Budget 1.5: half of 1000 training steps are the teacher's."""
     strategy = make_strategy("procurl", budget=1.5)
@@ -137,6 +168,7 @@ def test_a_strategy_without_evidence_is_never_due():
         (Easy(success=RolloutSuccess(refresh_every=None)), True, True, True),
         (rolling(refresh_every=None, budget=2.0), False, False, False),
         (make_strategy("procurl", budget=1.5), True, True, False),
+        (early(), False, True, True),
     ],
 )
 def test_engines_can_tell_beforehand_when_the_default_rule_holds(

@@ -24,8 +24,10 @@ def require_evidence(strategy: Strategy, evidence: Evidence, n: int, step: float
         step: training steps so far.
     """
     checked = check_evidence(evidence, n, step)
+    plan = strategy.rollout_plan() if checked.rollout_success is None else None
+    not_required = {"noise", "rollout_success"} if plan and plan.optional else {"noise"}
     for name in strategy.needs:
-        if getattr(checked, name, None) is None and name != "noise":
+        if getattr(checked, name, None) is None and name not in not_required:
             raise ValueError(
                 f"evidence.{name} is missing: {strategy_name(strategy)} requires it "
                 f"(it needs {', '.join(strategy.needs)})"

@@ -89,7 +89,8 @@ def width_of(request: ComparisonRequest, device: str) -> int:
 
 def cost_of(request: ComparisonRequest, contender: Contender) -> float:
     """About how many environment steps a contender takes for each step of training."""
-    strategy = contender_strategy(request.name, contender)
+    steps = request.training.steps or request.preset.steps
+    strategy = contender_strategy(request.name, contender).for_training(steps)
     plan = strategy.rollout_plan()
     if plan is None:
         return 1.0

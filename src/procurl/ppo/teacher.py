@@ -63,7 +63,9 @@ class Teacher:
         plan = strategy.rollout_plan()
         if plan is not None:  # the budget decides when to roll out, not how
             part = plan.tasks_of(n) < n
-            plan = plan._replace(budget=None, tasks=plan.tasks if part else None)
+            plan = plan._replace(
+                budget=None, training_steps=None, tasks=plan.tasks if part else None
+            )
         return cls(n, n_envs, frozenset(strategy.uses), plan, strategy.outcome_measure)
 
     @property

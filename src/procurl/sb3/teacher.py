@@ -106,7 +106,10 @@ class ModelTeacher:
         if before is None:
             self.seed = settings.seed if settings.seed is not None else model.seed or 0
             tasks = self.workers.space or self.workers.pool
-            self.curriculum = Curriculum(settings.strategy, tasks, seed=self.seed)
+            strategy = settings.strategy
+            if steps := model._total_timesteps:  # of `learn`, once it was called
+                strategy = strategy.for_training(steps)
+            self.curriculum = Curriculum(strategy, tasks, seed=self.seed)
         else:
             self.seed, self.curriculum = before.seed, before.curriculum
         self.workers.require_pool(self.curriculum.pool, "env", self.curriculum.space)

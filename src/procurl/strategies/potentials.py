@@ -135,7 +135,7 @@ class Proximal(Potential):
             if plan is None or plan.optional:
                 raise ValueError(
                     "p_star=TopRollouts() needs rollouts at every refresh: use a success estimate "
-                    f"that plays them, such as RolloutSuccess, not {type(success).__name__}"
+                    f"that plays them, such as RolloutSuccess(), not {_rollouts_of(success)}"
                 )
             require_number("p_star.fraction", self.p_star.fraction, above=0.0, at_most=1.0)
         elif not isinstance(self.p_star, list | tuple) and np.ndim(self.p_star) == 0:
@@ -197,6 +197,12 @@ class Learnability(Potential):
     def __call__(self, probability: Array, state: LearnabilityState) -> Array:
         xp = namespace(probability, state.measured)
         return xp.where(state.measured, probability * (1.0 - probability), -1.0)
+
+
+def _rollouts_of(success: Success) -> str:
+    """The estimate with the setting that makes its rollouts optional, if it has one."""
+    spending = getattr(success, "spending", None)
+    return f"{type(success).__name__}({'' if spending is None else f'spending={spending!r}'})"
 
 
 def _are_probabilities(given: Array) -> bool:

@@ -43,6 +43,10 @@ def is_due_together(strategy: Strategy) -> bool:
 
 
 def rolls_out_together(strategy: Strategy) -> bool:
-    """Whether all runs of `strategy` play rollouts at the same steps: there is no budget."""
+    """Whether all runs of `strategy` play rollouts at the same steps.
+
+    They do without a budget, and with one that is spent early, except for the last few refreshes.
+    """
     plan = strategy.rollout_plan()
-    return is_due_together(strategy) and (plan is None or plan.budget is None)
+    freely = plan is None or plan.budget is None or plan.spending == "early"
+    return is_due_together(strategy) and freely

@@ -28,7 +28,10 @@ class Strategy(ABC):
     @property
     @abstractmethod
     def needs(self) -> tuple[str, ...]:
-        """The fields of `Evidence` that `update` requires."""
+        """The fields of `Evidence` that `update` requires.
+
+        Those of rollouts are missing at refreshes without rollouts if these are optional.
+        """
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -55,6 +58,16 @@ class Strategy(ABC):
 
     def bind(self, pool: TaskPool) -> Self:
         """The same strategy with what it takes from the pool; most take nothing."""
+        return self
+
+    def for_training(self, steps: int) -> Self:
+        """The same strategy with what it takes from the length of training; most take nothing.
+
+        Engines that know how long they will train call it before they use the strategy.
+
+        Args:
+            steps: training steps in all.
+        """
         return self
 
     def trust_prior(self, state: Any) -> Any:

@@ -104,6 +104,9 @@ class SuccessStrategy(Strategy):
         settings = self.potential.settings_for(pool)
         return replace(self, success=self.success.bind(pool), **settings)  # type: ignore[type-var]
 
+    def for_training(self, steps: int) -> Self:
+        return replace(self, success=self.success.for_training(steps))  # type: ignore[type-var]
+
     @property
     def outcome_measure(self) -> str:
         return self.success.outcome_measure

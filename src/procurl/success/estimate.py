@@ -10,6 +10,7 @@ from procurl.success.bounds import Bound, are_found, are_given
 from procurl.success.normalize import outcomes_of
 from procurl.tasks.pool import TaskPool
 
+EVEN, EARLY = SPENDING = ("even", "early")  # when a budget is spent
 MEASURES = ("auto", "return", "success")  # what an episode is judged by
 
 
@@ -20,6 +21,8 @@ class RolloutPlan(NamedTuple):
     measure: str  # what `Evidence.rollout_success` is the mean of: one of `MEASURES`
     top_fraction: float = 1.0  # share of the episodes, the best, that `rollout_top` averages
     budget: Array | None = None  # training and teacher steps per training step; None: no limit
+    spending: str = EVEN  # when the budget is spent: one of `SPENDING`
+    training_steps: int | None = None  # in all, for early spending
     tasks: int | None = None  # to play per refresh, drawn by the engine; None: the whole pool
     optional: bool = False  # whether refreshes continue without rollouts while none is affordable
 
@@ -28,13 +31,26 @@ class RolloutPlan(NamedTuple):
         return n if self.tasks is None else min(self.tasks, n)
 
     def affordable(self, step: Array, teacher_steps: Array) -> Array:
-        """Whether the budget allows rollouts now: teacher_steps ≤ (budget − 1) · step.
+        """Whether the budget allows rollouts now.
+
+        With even spending, it does if teacher_steps ≤ (budget − 1) · step. With early spending, it
+        does if teacher_steps < (budget − 1) · training_steps.
 
         Args:
             step: training steps so far.
             teacher_steps: environment steps that the teacher's rollouts have taken so far.
         """
-        return True if self.budget is None else teacher_steps <= (self.budget - 1.0) * step
+        if self.budget is None:
+            return True
+        if self.spending == EVEN:
+            return teacher_steps <= (self.budget - 1.0) * step
+        if self.training_steps is None:
+            raise ValueError(
+                "spending='early' needs training_steps, the length of training, which is not known "
+                "here: set it, as in make_strategy('procurl-env-2', spending='early', "
+                "training_steps=1_000_000)"
+            )
+        return teacher_steps < (self.budget - 1.0) * self.training_steps
 
 
 class EstimateState(NamedTuple):
@@ -54,7 +70,10 @@ class Success(ABC):
     @property
     @abstractmethod
     def needs(self) -> tuple[str, ...]:
-        """The fields of `Evidence` that `update` requires."""
+        """The fields of `Evidence` that `update` requires.
+
+        Those of rollouts are missing at refreshes without rollouts if these are optional.
+        """
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -89,6 +108,10 @@ class Success(ABC):
 
     def bind(self, pool: TaskPool) -> Self:
         """The same estimate with what it takes from the pool; most take nothing."""
+        return self
+
+    def for_training(self, steps: int) -> Self:
+        """The same estimate with what it takes from the length of training; most take nothing."""
         return self
 
     @property

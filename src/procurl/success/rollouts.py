@@ -1,11 +1,12 @@
 """Success by the teacher's own rollouts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from procurl.evidence import Evidence, measured_only
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, namespace
 from procurl.internals.checks import (
     require_bounds,
     require_choice,
@@ -15,7 +16,15 @@ from procurl.internals.checks import (
 )
 from procurl.internals.settings import AUTO
 from procurl.success.bounds import Bound, are_found, complete_bounds
-from procurl.success.estimate import MEASURES, EstimateState, RolloutPlan, Success
+from procurl.success.estimate import (
+    EARLY,
+    EVEN,
+    MEASURES,
+    SPENDING,
+    EstimateState,
+    RolloutPlan,
+    Success,
+)
 from procurl.success.normalize import keep_finite, normalize, value_range
 
 
@@ -23,14 +32,18 @@ from procurl.success.normalize import keep_finite, normalize, value_range
 class RolloutSuccess(Success):
     """Success rate or normalized mean return of `c_rollouts` episodes per task (ProCuRL-env).
 
-    The rollouts cost environment steps, which the engine counts as the teacher's. `budget` x
-    stretches the interval between refreshes, so that training and teacher together take about x
-    times the training steps (ProCuRL-env^x). A refresh is paid off after it was made, so the total
-    exceeds that by one refresh at most. `measure` says what is averaged: the `return`, which
-    is the success if rewards are 0 and 1, whether the episode was a `success`, or `auto` for
-    success if the environment reports it. Returns are normalized by the bounds, or by the range of
-    what was seen. With `rollout_tasks`, each refresh plays only that many tasks, drawn anew; the
-    others keep their estimates.
+    The rollouts cost environment steps, which the engine counts as the teacher's. With a `budget`
+    x, training and teacher together take about x times the training steps (ProCuRL-env^x). `even`
+    spending stretches the interval between refreshes: each is paid off before the next. `early`
+    spending plays rollouts at every refresh until the budget of all `training_steps` is gone; from
+    then on every estimate is 0, so that all tasks are equally likely. Engines that know the length
+    of training set `training_steps`. Either way, the total exceeds the budget by one refresh at
+    most.
+
+    `measure` says what is averaged: the `return`, which is the success if rewards are 0 and 1,
+    whether the episode was a `success`, or `auto` for success if the environment reports it.
+    Returns are normalized by the bounds, or by the range of what was seen. With `rollout_tasks`,
+    each refresh plays only that many tasks, drawn anew; the others keep their estimates.
     """
 
     c_rollouts: int = 20
@@ -40,6 +53,8 @@ class RolloutSuccess(Success):
     measure: str = "auto"
     budget: float | None = None
     rollout_tasks: int | None = None
+    spending: str = EVEN
+    training_steps: int | None = None
 
     def __post_init__(self) -> None:
         complete_bounds(self)
@@ -57,6 +72,8 @@ class RolloutSuccess(Success):
         return EstimateState(np.zeros(n))
 
     def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
+        if evidence.rollout_success is None:  # the budget is spent
+            return EstimateState(namespace(state.estimate).zeros_like(state.estimate))
         with np.errstate(invalid="ignore", over="ignore"):
             new = self.normalize(_measured(evidence), evidence)
         return EstimateState(keep_finite(new, state.estimate))
@@ -73,6 +90,22 @@ class RolloutSuccess(Success):
             require_number("budget", self.budget, above=1.0)
         if self.rollout_tasks is not None:
             require_integer("rollout_tasks", self.rollout_tasks, at_least=1)
+        require_choice("spending", self.spending, SPENDING)
+        if self.training_steps is not None:
+            require_integer("training_steps", self.training_steps, at_least=1)
+        if self.spending == EARLY and self.budget is None:
+            raise ValueError("spending='early' needs a budget, such as budget=2.0, got None")
+        if self.spending == EVEN and self.training_steps is not None:
+            raise ValueError(
+                f"training_steps is for spending='early', got {self.training_steps} with "
+                "spending='even': set spending='early', or leave training_steps out"
+            )
+
+    def for_training(self, steps: int) -> Self:
+        """The same estimate, which spends an early budget for `steps` unless they are set."""
+        if self.spending == EVEN or self.training_steps is not None:
+            return self
+        return replace(self, training_steps=steps)
 
     def normalize(self, returns: Array, evidence: Evidence) -> Array:
         if are_found(self):
@@ -86,7 +119,13 @@ class RolloutSuccess(Success):
 
     def rollout_plan(self) -> RolloutPlan:
         return RolloutPlan(
-            self.c_rollouts, self.outcome_measure, budget=self.budget, tasks=self.rollout_tasks
+            self.c_rollouts,
+            self.outcome_measure,
+            budget=self.budget,
+            spending=self.spending,
+            training_steps=self.training_steps,
+            tasks=self.rollout_tasks,
+            optional=self.spending == EARLY,
         )
 
 

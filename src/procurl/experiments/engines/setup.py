@@ -31,7 +31,7 @@ def setup_of(job: Job, batch: RunBatch) -> RunSetup:
     preset = preset_of(experiment)
     tasks = evaluation_tasks(len(job.pool), preset.eval_tasks)
     return RunSetup(
-        contender_strategy(experiment.env, contender),
+        contender_strategy(experiment.env, contender).for_training(experiment.steps),
         student_of(experiment),
         EvaluationPlan(
             every=preset.eval_every,

@@ -56,7 +56,8 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
     Uses the paper's count if it has one, otherwise episodes that last until the horizon.
     """
     name = Contender.parse(contender)
-    strategy = paper_strategy(sweep.env, name.strategy, **name.settings())
+    made = paper_strategy(sweep.env, name.strategy, **name.settings())
+    strategy = made.for_training(sweep.steps)
     plan = strategy.rollout_plan()
     if plan is None:
         return 0.0

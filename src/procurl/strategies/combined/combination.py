@@ -148,7 +148,7 @@ class Combination(Strategy):
         _require_same(
             [(part, plan) for part in self.parts if (plan := part.rollout_plan()) is not None],
             "play the same rollouts",
-            ("c_rollouts", "rollout_tasks", "measure", "budget"),
+            ("c_rollouts", "rollout_tasks", "measure", "budget", "spending", "training_steps"),
         )
         readers = self._readers(OUTCOMES)
         _require_same(

@@ -75,6 +75,9 @@ class Mix(Combination):
     def bind(self, pool: TaskPool) -> Self:
         return replace(self, strategies=tuple(part.bind(pool) for part in self.strategies))
 
+    def for_training(self, steps: int) -> Self:
+        return replace(self, strategies=tuple(part.for_training(steps) for part in self.strategies))
+
     def check(self) -> None:
         if not isinstance(self.strategies, tuple) or not self.strategies:
             raise TypeError(f"strategies must be a tuple of strategies, got {self.strategies!r}")

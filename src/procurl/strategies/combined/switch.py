@@ -125,6 +125,10 @@ class Switch(Combination):
     def bind(self, pool: TaskPool) -> Self:
         return replace(self, first=self.first.bind(pool), second=self.second.bind(pool))
 
+    def for_training(self, steps: int) -> Self:
+        first, second = (part.for_training(steps) for part in self.parts)
+        return replace(self, first=first, second=second)
+
     def check(self) -> None:
         super().check()
         as_condition("when", self.when).check()
