@@ -18,6 +18,9 @@ from procurl.experiments.paper.run_pages import CURRICULUM_ROWS, ENGINES_ROWS, P
 from procurl.experiments.paper.sweeps import (
     BALL,
     BALL_POOLS,
+    BUDGET_ROWS,
+    BUDGETED,
+    BUDGETS,
     DENSE,
     FIELD_BY_SWEEP,
     HARD,
@@ -192,10 +195,21 @@ def _variants() -> Iterable[Entry]:
             f"variants-{strategy}-{sweep.env}",
             "not in the paper",
             f"{strategy} on {sweep.env} with other settings",
-            partial(run_pages.variants_page, strategy=strategy),
+            partial(run_pages.variants_page, strategies=(strategy,)),
             {plain: (strategy,), sweep: contenders},
             partly=True,
         )
+
+
+def _budgets() -> Entry:
+    return Entry(
+        "budgets-pointmass-s",
+        "not in the paper",
+        "Budgets of rollouts on pointmass-s, spent evenly and early",
+        partial(run_pages.variants_page, strategies=BUDGETED),
+        {POINT_MASS: BUDGETED, BUDGETS: BUDGET_ROWS},
+        partly=True,
+    )
 
 
 def _field() -> Iterable[Entry]:
@@ -285,6 +299,7 @@ ENTRIES: Mapping[str, Entry] = {
             _engines(),
             _small(),
             *_variants(),
+            _budgets(),
             *_field(),
             _one(),
             *_targets(),

@@ -1,6 +1,6 @@
 """Pages built from runs: learning curves, tables, ablations, curricula and engines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -265,19 +265,19 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
     return Page("\n".join(parts), verdict)
 
 
-def variants_page(runs: RecordsBySweep, out: Path, strategy: str) -> Page:
-    """A strategy with settings other than the paper's, beside the paper's numbers if any."""
+def variants_page(runs: RecordsBySweep, out: Path, strategies: Collection[str]) -> Page:
+    """Strategies with settings other than the paper's, beside the paper's numbers if any."""
     curves = {
         label: curve
         for records in runs.values()
         for label, curve in records.curves.items()
-        if label.partition(":")[0] == strategy
+        if label.partition(":")[0] in strategies
     }
     plain = next(iter(runs.values())).results
     env = plain.env
     if not any((key.table, key.env) == ("metrics", env) for key in published_numbers()):
         return _standings(_complete(list(curves.values())), plain.steps, env, out)
-    rows = [Row(label, label, strategy) for label in curves]
+    rows = [Row(label, label, label.partition(":")[0]) for label in curves]
     by_step = _by_step(curves, rows, "metrics", env, QUARTERS)
     draw_curves(list(curves.values()), out / "curves", env)
     return _comparison_page(out, by_step, "ours", [picture("curves", CAPTION)])

@@ -114,8 +114,19 @@ VARIANTS = (
         ("spdl:early_stop=true", "spdl:refresh_every=20480"),
     ),
     (KAREL, Sweep("basickarel-space", "basickarel", 1_000_000), ("space:max_size=1000",)),
+    (KAREL, Sweep("basickarel-easy", "basickarel", 1_000_000), ("easy:beta=20", "easy:beta=40")),
     (BALL, replace(BALL, name="ballcatching-val"), ("procurl-val:v_min=16,v_max=42",)),
     (BALL, replace(BALL, name="ballcatching-out"), ("procurl-out:v_min=26,v_max=60",)),
+)
+
+# Rollouts within a budget: the strategies with the settings of the main table, and with others.
+BUDGETED = ("procurl-env-4", "procurl-env-2", "procurl", "iid")
+BUDGETS = Sweep("pointmass-s-budgets", "pointmass-s", 1_000_000)
+BUDGET_ROWS = (
+    "procurl-env-4:spending=early",
+    "procurl-env-2:spending=early",
+    "procurl:budget=4",
+    "procurl:budget=2",
 )
 
 # Strategies of other papers and made by hand, none of which is in the paper.
