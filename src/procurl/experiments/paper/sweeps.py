@@ -120,11 +120,14 @@ VARIANTS = (
 )
 
 # Rollouts within a budget: the strategies with the settings of the main table, and with others.
-BUDGETED = ("procurl-env-4", "procurl-env-2", "procurl", "iid")
+BUDGETED = ("procurl-env", "procurl-env-4", "procurl-env-2", "procurl", "iid")
 BUDGETS = Sweep("pointmass-s-budgets", "pointmass-s", 1_000_000)
 BUDGET_ROWS = (
     "procurl-env-4:spending=early",
     "procurl-env-2:spending=early",
+    # About 4 and 2 times the training steps by rarer refreshes alone, as the paper describes it.
+    "procurl-env:refresh_every=35840",
+    "procurl-env:refresh_every=102400",
     "procurl:budget=4",
     "procurl:budget=2",
 )
