@@ -16,7 +16,12 @@ from tests.ppo.toy import EXPERT, LONGEST, POOL, SMALL, StepCorridor, row, same,
 
 pytestmark = pytest.mark.soak
 
-SPACE = TaskSpace([1.0], [LONGEST], ["length"], size=20, fresh=0.25)
+
+def corridors(low=1.0, high=LONGEST, size=20, fresh=0.25):
+    return TaskSpace([low], [high], ["length"], size=size, fresh=fresh)
+
+
+SPACE = corridors()
 FIVE = 5  # a quarter of the candidates
 PROCURL, VAL, IID = map(make_strategy, ("procurl", "procurl-val", "iid"))
 ENV = make_strategy("procurl-env", c_rollouts=2, refresh_every=SMALL.n_steps)
@@ -157,11 +162,21 @@ def test_resuming_equals_never_having_stopped(strategy):
     assert (programs.train._cache_size(), programs.teach._cache_size()) == sizes
 
 
-def test_a_checkpoint_of_other_candidates_is_refused():
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (corridors(size=21), r"pool\.space\.size = 20, this one has 21"),
+        (corridors(low=2.0), r"pool\.space\.low = \[1\.0\], this one has \[2\.0\]"),
+        (corridors(high=5.0), r"pool\.space\.high = \[6\.0\], this one has \[5\.0\]"),
+        (corridors(fresh=0.5), r"pool\.space\.fresh = 0\.25, this one has 0\.5"),
+        (SPACE.pool(), r"pool\.space = \{'low': .*\}, this one has None"),
+    ],
+    ids=["size", "low", "high", "fresh", "pool"],
+)
+def test_a_checkpoint_of_another_space_is_refused(other, message):
     checkpoint = saved(make_runs(IID))
-    larger = TaskSpace([1.0], [LONGEST], ["length"], size=21)
-    with pytest.raises(ValueError, match="the saved candidates do not fit TaskSpace"):
-        restore(make_runs(IID, space=larger), *checkpoint)
+    with pytest.raises(ValueError, match=message):
+        restore(make_runs(IID, space=other), *checkpoint)
 
 
 def test_evaluations_play_a_fixed_pool():

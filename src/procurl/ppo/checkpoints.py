@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.curriculum.checks import require_same
 from procurl.internals.arrays import NamedArrays
 from procurl.internals.state_arrays import add_prefix, take_prefix
 from procurl.ppo.picks import PickLog
 from procurl.ppo.runs import Runs
 from procurl.records.evaluation import Evaluation
 from procurl.records.packing import pack_evaluations, unpack_evaluations
+from procurl.tasks.space import TaskSpace
 
 EVALUATIONS = "evaluations/"
 CANDIDATES = "candidates/"  # of a space
@@ -32,16 +34,23 @@ def checkpoint_of(runs: Runs) -> tuple[dict[str, Any], NamedArrays]:
     """(JSON values, arrays) from which `restore` continues; `runs` are between two updates."""
     meta, arrays = pack_progress(runs, runs.evaluations)
     if runs.candidates is not None:
+        meta["space"] = _space_of(runs)
         arrays |= add_prefix(CANDIDATES, runs.candidates.arrays())
     return meta, arrays
 
 
 def restore(runs: Runs, meta: dict[str, Any], arrays: NamedArrays) -> None:
     """Continue from a checkpoint of runs with the same settings."""
+    require_same("pool", {"space": _space_of(runs)}, {"space": meta.get("space")})
     if runs.candidates is not None:
         runs.candidates.restore(take_prefix(CANDIDATES, dict(arrays)))
         runs.take_candidates()
     runs.evaluations = unpack_progress(runs, meta, arrays)
+
+
+def _space_of(runs: Runs) -> dict[str, Any] | None:
+    """What distinguishes the space of the runs from others; None for a fixed pool."""
+    return runs.pool.describe() if isinstance(runs.pool, TaskSpace) else None
 
 
 def pack_progress(
