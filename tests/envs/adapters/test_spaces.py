@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from procurl import Curriculum, CurriculumVectorEnv, TaskEnv, TaskSpace
 from tests.sb3.walk import Walk
@@ -13,8 +13,17 @@ from tests.sb3.walk import Walk
 SPACE = TaskSpace([1.0], [6.0], ["length"], size=12, fresh=0.5)
 
 
+def guarded_walk():
+    """An environment that raises if a training episode is broken off."""
+    return TaskEnv(Walk(guarded=True), SPACE)
+
+
 def walks(count=3):
-    return SyncVectorEnv([lambda: TaskEnv(Walk(), SPACE)] * count)
+    return SyncVectorEnv([guarded_walk] * count)
+
+
+def walks_in_processes(count=3):
+    return AsyncVectorEnv([guarded_walk] * count, context="forkserver")
 
 
 def test_a_task_env_plays_the_candidates_it_is_given():
@@ -61,6 +70,40 @@ def test_a_vector_environment_plays_what_the_curriculum_has_drawn():
 
 def shown(curriculum, tasks):
     return curriculum.pool.contexts[tasks, 0]
+
+
+def play_with_critic(make_env, rounds=4):
+    """Train with `procurl-val` beside a second environment; what was seen, and the candidates."""
+    curriculum = Curriculum("procurl-val", SPACE, seed=3)
+    training = CurriculumVectorEnv(make_env(), curriculum)
+    starts = CurriculumVectorEnv(make_env(), curriculum)
+    observations, _ = training.reset(seed=0)
+    seen, first = [observations], []
+    for step in range(1, 20 * rounds + 1):
+        if step % 20 == 0:
+            first.append(starts.first_observations(seed=step))
+            np.testing.assert_allclose(first[-1][:, 1], curriculum.pool.contexts[:, 0], rtol=1e-6)
+            values = first[-1][:, 1] / 6.0
+            curriculum.observe(training.evidence(3 * step, values=values))
+        observations, *_ = training.step(np.ones(3, dtype=int))
+        seen.append(observations)
+    training.close()
+    starts.close()
+    return np.stack(seen), np.stack(first), curriculum.pool.fingerprint
+
+
+def test_first_observations_are_those_of_the_candidates_at_the_time():
+    """Half of the candidates change between two calls; training episodes go on meanwhile."""
+    _, first, _ = play_with_critic(walks)
+    changed = (first[1:, :, 1] != first[:-1, :, 1]).sum(axis=1)
+    assert changed.tolist() == [6, 6, 6]
+
+
+@pytest.mark.soak
+def test_subprocesses_play_the_same_candidates():
+    ours, theirs = play_with_critic(walks), play_with_critic(walks_in_processes)
+    for here, there in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(here, there)
 
 
 def test_pools_and_spaces_are_not_mixed_up():
