@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from procurl.evidence import Evidence
 from procurl.internals.arrays import Floats
 from procurl.strategies.registry import DEFAULT_STRATEGY, strategy_name
 from procurl.strategies.strategy import Strategy
@@ -183,6 +184,33 @@ def warn_of_shortfall(strategy: Strategy, state: Any, pool: TaskPool) -> None:
     about = f"{name}: shortfall"
     if found is not None and _is_new(pool, about):
         log.warning("%s, at the end of training: %s.", name, found, extra={"about": about})
+
+
+def warn_without_rollouts(
+    strategy: Strategy, evidence: Evidence, before: float, pool: TaskPool
+) -> None:
+    """Log once, at the first evidence, that a budget for rollouts has no effect without them.
+
+    Args:
+        strategy: that the evidence is for.
+        evidence: on n tasks.
+        before: training steps at the evidence before; 0: there was none.
+        pool: the tasks.
+    """
+    plan, first = strategy.rollout_plan(), before == 0.0 < evidence.step
+    if plan is None or plan.budget is None or not first or evidence.rollout_success is not None:
+        return
+    name = strategy_name(strategy)
+    about = f"{name}: budget"
+    if _is_new(pool, about):
+        log.warning(
+            "%s: budget=%g has no effect, because the evidence has no rollouts. To do: leave "
+            "budget out, or play the tasks of curriculum.rollout_tasks() and pass "
+            "evidence._replace(rollout_success=…, rollouts=…) to observe.",
+            name,
+            plan.budget,
+            extra={"about": about},
+        )
 
 
 def _is_new(pool: TaskPool, about: str) -> bool:

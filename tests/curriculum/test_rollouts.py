@@ -39,3 +39,34 @@ def test_rollouts_count_episodes():
     evidence = Evidence(step=1, rollout_success=[0.5, 0.5], rollouts=[3, -1])
     with pytest.raises(ValueError, match=r"evidence.rollouts must not be negative"):
         curriculum.observe(evidence)
+
+
+def test_records_refuse_a_budget_for_rollouts():
+    """It would have no effect: `record` and the trainers of language models play none."""
+    curriculum = Curriculum(make_strategy("procurl", budget=1.5), TaskPool.from_seeds(3))
+    with pytest.raises(
+        ValueError, match=r"budget=1\.5 of procurl would have no effect.* leave budget out"
+    ):
+        curriculum.record([0], [1])
+    assert curriculum.step == 0.0
+
+
+def observe_twice(caplog, first):
+    """The warnings after `first`, and after further evidence without rollouts."""
+    curriculum = Curriculum(
+        make_strategy("procurl", budget=1.5), TaskPool.from_seeds(2), prior=[1, 0]
+    )
+    counts = {"wins": [1.0, 0.0], "losses": [0.0, 1.0]}
+    curriculum.observe(Evidence(step=10, **counts, **first))
+    curriculum.observe(Evidence(step=20, **counts))
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_evidence_without_rollouts_warns_once_of_a_budget(caplog):
+    (message,) = observe_twice(caplog, {})
+    assert "procurl: budget=1.5 has no effect, because the evidence has no rollouts" in message
+    assert "leave budget out, or play the tasks of curriculum.rollout_tasks()" in message
+
+
+def test_a_budget_that_is_used_is_not_warned_of(caplog):
+    assert observe_twice(caplog, {"rollout_success": [0.5, 0.5], "rollouts": [1, 1]}) == []

@@ -8,7 +8,7 @@ pytest.importorskip("trl")
 from datasets import Dataset
 from trl import GRPOTrainer
 
-from procurl import Curriculum
+from procurl import Curriculum, make_strategy
 from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.trl import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 from tests.trl.toy import Reward, logged, make_dataset, make_trainer
@@ -220,6 +220,8 @@ def test_mistakes_are_named(tmp_path):
         make_trainer(tmp_path, curriculum={"contexts": ["prompt"]})
     with pytest.raises(ValueError, match="procurl-val requires values"):
         make_trainer(tmp_path, curriculum={"strategy": "procurl-val"})
+    with pytest.raises(ValueError, match=r"budget=1\.5 of procurl would have no effect"):
+        make_trainer(tmp_path, curriculum={"strategy": make_strategy("procurl", budget=1.5)})
     with pytest.raises(TypeError, match="must be a datasets.Dataset, .* got IterableDataset"):
         make_trainer(tmp_path, dataset=make_dataset().to_iterable_dataset())
 

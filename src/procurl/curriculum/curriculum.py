@@ -39,7 +39,7 @@ from procurl.internals.arrays import Floats, Ids
 from procurl.internals.checks import require_flag, require_integer, require_number
 from procurl.internals.settings import describe
 from procurl.internals.state_arrays import add_prefix, restore_arrays, state_arrays, take_prefix
-from procurl.monitor import CurriculumMonitor, warn_of_shortfall
+from procurl.monitor import CurriculumMonitor, warn_of_shortfall, warn_without_rollouts
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.matching import SharedTasks, match_tasks
@@ -189,6 +189,7 @@ class Curriculum:
             checked = self._with_noise(
                 require_evidence(self.strategy, evidence, len(self.pool), self.step)
             )
+            warn_without_rollouts(self.strategy, checked, self.step, self.pool)
             self.refresh()
             self._bounds_fit = self._bounds_fit and bounds_fit(self.strategy, checked)
             self._update(checked)

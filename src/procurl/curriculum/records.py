@@ -19,13 +19,20 @@ PROVIDED = {"wins", "losses", "played", "noise"}  # fields of evidence that reco
 
 
 def require_outcome_strategy(strategy: Strategy) -> None:
-    """Raise unless outcomes alone are enough for the strategy."""
+    """Raise unless outcomes alone are enough for the strategy and it expects no rollouts."""
     missing = [name for name in strategy.needs if name not in PROVIDED]
     if missing:
         raise ValueError(
             f"record gives wins and losses, but {strategy_name(strategy)} requires "
             f"{', '.join(missing)}: use observe, or a strategy that learns from outcomes, such as "
             "procurl"
+        )
+    plan = strategy.rollout_plan()
+    if plan is not None and plan.budget is not None:
+        raise ValueError(
+            f"budget={plan.budget:g} of {strategy_name(strategy)} would have no effect, because no "
+            "rollouts are played between updates: leave budget out, and record the outcomes of "
+            "your own rollouts, if any, like those of other episodes"
         )
 
 
