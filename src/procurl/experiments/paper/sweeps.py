@@ -120,14 +120,16 @@ VARIANTS = (
 )
 
 # Rollouts within a budget: the strategies with the settings of the main table, and with others.
-BUDGETED = ("procurl-env", "procurl-env-4", "procurl-env-2", "procurl", "iid")
+BUDGETED = ("procurl-env-4", "procurl-env-2", "procurl", "iid")
 BUDGETS = Sweep("pointmass-s-budgets", "pointmass-s", 1_000_000)
 BUDGET_ROWS = (
     "procurl-env-4:spending=early",
+    # The paper refreshes less often if there is a budget, but does not say how often.
+    "procurl-env-4:spending=early,refresh_every=20480",
+    "procurl-env-4:spending=early,refresh_every=35840",
     "procurl-env-2:spending=early",
-    # About 4 and 2 times the training steps by rarer refreshes alone, as the paper describes it.
-    "procurl-env:refresh_every=35840",
-    "procurl-env:refresh_every=102400",
+    "procurl-env-2:spending=early,refresh_every=51200",
+    "procurl-env-2:spending=early,refresh_every=102400",
     "procurl:budget=4",
     "procurl:budget=2",
 )
