@@ -188,7 +188,7 @@ def parts(env: str) -> None:
     actor, student = runs.agent.actor, runs.agent.student
     teacher, strategy = runs.teacher, paper_strategy(env, "procurl-val")
     settings, how = paper_settings(env), preset(env)
-    contexts, key = jnp.asarray(runs.env.contexts_of(runs.eval_pool)), jax.random.key(0)
+    contexts, key = jnp.asarray(runs.env.contexts_of(runs.eval_pools[0])), jax.random.key(0)
     observations = actor.initial_observations(contexts)
     training, teaching = jax.tree.map(lambda leaf: leaf[0], runs.state[:2])
     params = training.student.params

@@ -75,7 +75,7 @@ def parts(runs: Any) -> tuple[float, float, float]:
     """Seconds per update of all runs: collecting, learning and teaching."""
     whole = _median_seconds(runs.advance, runs)
     actor, student = runs.agent.actor, runs.agent.student
-    contexts = jnp.asarray(runs.env.contexts_of(runs.eval_pool))
+    contexts = jnp.asarray(runs.env.contexts_of(runs.eval_pools[0]))
     observations = actor.initial_observations(contexts)
     keys = programs.run_keys(jnp.asarray(runs.seeds, dtype=jnp.uint32), PURPOSE.train, 0)
     length = runs.ppo[0].n_steps // runs.n_envs

@@ -298,7 +298,7 @@ def test_large_pools_are_evaluated_on_a_fixed_part():
 def test_a_pool_may_be_the_environments_own_or_a_function():
     env = "tests.experiments.corridor:Corridor"
     given = TrainingOptions(pool=f"{corridor.__file__}:lengths")
-    pool, test_pool = ComparisonRequest(env, (), 1, Path("nowhere"), given).pools
+    (pool,), test_pool = ComparisonRequest(env, (), 1, Path("nowhere"), given).pools
     assert (pool.fingerprint, test_pool) == (lengths().fingerprint, None)
     with pytest.raises(ValueError, match="has no pool of tasks"):
         ComparisonRequest(env, (), 1, Path("nowhere")).pools  # noqa: B018
@@ -307,8 +307,8 @@ def test_a_pool_may_be_the_environments_own_or_a_function():
 def test_targets_are_added_to_the_pool_and_are_the_test_pool():
     targets = make_pool("pointmass-s", "target-two-modes", size=5)
     given = request(strategies=["procurl-target", "target"], target_pool=targets)
-    given.check_pool()
-    pool, test_pool = given.pools
+    given.check_pools()
+    (pool,), test_pool = given.pools
     assert pool.features["target"].tolist() == [0.0] * 100 + [1.0] * 5
     assert pool.contexts[100:].tolist() == targets.contexts.tolist()
     assert test_pool is targets
@@ -319,7 +319,7 @@ def test_targets_are_added_to_the_pool_and_are_the_test_pool():
 def test_a_test_pool_beside_targets_is_kept():
     targets, other = (make_pool("pointmass-s", kind, size=5) for kind in ("hard", "test"))
     given = replace(request(target_pool=targets), evaluation=EvaluationOptions(test_pool=other))
-    pool, test_pool = given.pools
+    (pool,), test_pool = given.pools
     assert (len(pool), test_pool) == (105, other)
     assert make_experiment(given, "cpu").test_name == "test"
 

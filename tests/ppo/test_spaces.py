@@ -190,7 +190,7 @@ def test_evaluations_play_a_fixed_pool():
         assert one[0].performance > other[0].performance
         assert one[0].snapshot is None
     runs = make_runs(IID)
-    np.testing.assert_array_equal(runs.eval_pool.contexts, SPACE.pool().contexts)
+    np.testing.assert_array_equal(runs.eval_pools[0].contexts, SPACE.pool().contexts)
 
 
 def test_a_pool_for_evaluations_is_refused_if_training_has_one():

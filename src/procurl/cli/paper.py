@@ -36,6 +36,12 @@ def add_paper_command(commands: Any) -> None:
     )
     add("--n-envs", type=integer, default=1, metavar="N", help="environments per run (default: 1)")
     add(
+        "--pools",
+        type=integer,
+        metavar="N",
+        help="pools to draw and spread runs over, for the entries pools-ENV (default: 5)",
+    )
+    add(
         "--out",
         type=Path,
         default=Path("results/paper"),
@@ -93,7 +99,7 @@ def _paper(parsed: argparse.Namespace) -> int:
 
     options = PaperOptions(
         strategies=parsed.strategies,
-        training=TrainingOptions(parsed.steps, parsed.n_envs, parsed.engine),
+        training=TrainingOptions(parsed.steps, parsed.n_envs, parsed.engine, pools=parsed.pools),
         evaluation=EvaluationOptions(**evaluation_options(parsed)),
         execution=ExecutionOptions(parsed.backend, parsed.ray_address, parsed.workers),
         command=parsed.command_line,

@@ -144,9 +144,20 @@ def _add_algorithm_options(add: Callable[..., Any]) -> None:
 def _add_task_options(add: Callable[..., Any]) -> None:
     add(
         "--pool",
+        nargs="+",
+        action="extend",
         metavar="FILE",
         help="training pool: a CSV file, seeds:N, or FILE.py:function that returns a TaskPool "
-        "(default: the environment's own pool)",
+        "(default: the environment's own pool). With several pools, runs are spread over them: the "
+        "run with seed i plays the pool i mod n, so that all strategies play the same pools with "
+        "the same seeds, and intervals account for pools and runs",
+    )
+    add(
+        "--pools",
+        type=integer,
+        metavar="N",
+        help="draw N training pools with the pool seeds 0 to N - 1 and spread runs over them, as "
+        "with several --pool files; needs at least N seeds",
     )
     add("--test-pool", metavar="FILE", help="second pool, played at every evaluation")
     add(
@@ -263,6 +274,7 @@ def _request(parsed: argparse.Namespace) -> Any:
             engine=parsed.engine,
             settings=parsed.settings,
             pool=parsed.pool,
+            pools=parsed.pools,
             target_pool=parsed.target_pool,
             width=parsed.width,
             algo=parsed.algo,

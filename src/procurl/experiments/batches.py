@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from procurl.envs import EnvSource
 from procurl.internals.files import file_name
-from procurl.records.experiment import Contender, Experiment, RunPlan
+from procurl.records.experiment import Contender, Experiment, RunPlan, pool_index
 from procurl.records.results import RunId
 from procurl.tasks.pool import TaskPool
 
@@ -14,10 +14,20 @@ class Job(NamedTuple):
     """What all batches of an experiment share."""
 
     experiment: Experiment
-    pool: TaskPool
+    pool: TaskPool  # of several, the first
     test_pool: TaskPool | None
     keep_models: bool
     source: EnvSource | None = None  # how to make the environment; None for one of ours
+    other_pools: tuple[TaskPool, ...] = ()  # further pools that runs are spread over
+
+    @property
+    def pools(self) -> tuple[TaskPool, ...]:
+        """All training pools."""
+        return (self.pool, *self.other_pools)
+
+    def pool_of(self, seed: int) -> TaskPool:
+        """The pool that the run with this seed is trained on."""
+        return self.pools[pool_index(seed, len(self.pools))]
 
 
 class RunBatch(NamedTuple):

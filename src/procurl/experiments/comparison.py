@@ -2,6 +2,7 @@
 
 import logging
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,21 +48,23 @@ def compare(request: ComparisonRequest) -> Summary:
     _check_width(request)
     out, output = request.out, request.output
     with make_backend(request) as backend:
-        pool, test_pool = request.pools
-        request.check_pool()
+        pools = request.pools
+        pool, *others = pools.training
+        request.check_pools()
         experiment = make_experiment(request, backend.device)
         plan = RunPlan({}).extend(request.contenders, request.seeds)
         with (
             sole_user(out),
-            _open_store(out, experiment, pool, plan, output.command) as store,
+            _open_store(out, experiment, pools.training, plan, output.command) as store,
             open_logs(store.experiment, output.tensorboard, output.wandb) as logs,
         ):
-            job = Job(store.experiment, pool, test_pool, output.keep_models, request.source)
+            kept, source = output.keep_models, request.source
+            job = Job(store.experiment, pool, pools.test, kept, source, tuple(others))
             batches = batches_of(store.plan, store.experiment.width)
-            missing = unfinished_batches(store, batches, output.keep_models)
-            if missing and request.source is not None:
+            missing = unfinished_batches(store, batches, kept)
+            if missing and source is not None:
                 log.info("%s", headline(experiment, pool))
-                warn_at_start(request.source, pool)
+                warn_at_start(source, pool)
             done, planned = set(batches) - set(missing), store.plan.seeds
             with live(store.experiment, batches, done, planned) as show:
                 ordered = costly_first(missing, lambda contender: cost_of(request, contender))
@@ -70,11 +73,15 @@ def compare(request: ComparisonRequest) -> Summary:
 
 
 def _open_store(
-    out: Path, experiment: Experiment, pool: TaskPool, plan: RunPlan, command: str | None
+    out: Path,
+    experiment: Experiment,
+    pools: Sequence[TaskPool],
+    plan: RunPlan,
+    command: str | None,
 ) -> Store:
     """The store of the directory; one without runs may belong to another experiment."""
     remove_unused_store(out)
-    return open_experiment(out, experiment, pool, plan, command)
+    return open_experiment(out, experiment, pools, plan, command)
 
 
 def headline(experiment: Experiment, pool: TaskPool) -> str:

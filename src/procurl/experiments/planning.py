@@ -2,12 +2,14 @@
 
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from procurl.envs import make_host_env
 from procurl.experiments.engines.registry import resolve_engine
 from procurl.experiments.presets import contender_strategy
 from procurl.experiments.request import ComparisonRequest
+from procurl.experiments.training_pools import PoolText, listed
 from procurl.internals.settings import describe
 from procurl.records.experiment import Contender, Experiment
 from procurl.tasks.pool import TaskPool
@@ -24,7 +26,7 @@ def make_experiment(request: ComparisonRequest, device: str) -> Experiment:
         request: what the user asks.
         device: `cpu` or `gpu`, which decides the engine and the width of batches.
     """
-    _, test_pool = request.pools
+    test_pool = request.pools.test
     preset, training, evaluation = request.preset, request.training, request.evaluation
     own = request.source is not None
     every = evaluation.eval_every
@@ -37,7 +39,7 @@ def make_experiment(request: ComparisonRequest, device: str) -> Experiment:
         steps=training.steps or preset.steps,
         n_envs=training.n_envs,
         width=width_of(request, device),
-        pool=_place(training.pool),
+        pool=_places(training.pool),
         test_pool=_place(request.test_pool),
         test_hash=None if test_pool is None else test_pool.fingerprint,
         test_name=request.test_name,
@@ -56,7 +58,13 @@ def _changed(value: Any, default: Any) -> Any:
     return None if value == default else value
 
 
-def _place(pool: str | TaskPool | None) -> str | None:
+def _places(pool: PoolText | Sequence[PoolText] | None) -> str | list[str] | None:
+    """The place of each of several training pools, or of the only one."""
+    places = [place for each in listed(pool) if (place := _place(each)) is not None]
+    return places if len(places) > 1 else next(iter(places), None)
+
+
+def _place(pool: PoolText | None) -> str | None:
     """The absolute path of a pool's file, or what the user wrote in its place."""
     if pool is None or isinstance(pool, TaskPool):
         return None
@@ -79,12 +87,25 @@ def width_of(request: ComparisonRequest, device: str) -> int:
                 f"process, got {width}"
             )
         return 1
+    if _differ_in_size(request):
+        if width not in (None, 1):
+            raise ValueError(
+                f"width must be 1 for pools of different sizes, got {width}: runs that are trained "
+                "side by side need pools with the same number of tasks"
+            )
+        return 1
     if width is not None:
         return width
     if device == "gpu":
         return min(request.seeds, GPU_WIDTH)
     batches = math.ceil(request.seeds / CPU_WIDTH)
     return math.ceil(request.seeds / batches)
+
+
+def _differ_in_size(request: ComparisonRequest) -> bool:
+    """Whether the training pools have different numbers of tasks; those that are drawn do not."""
+    given = listed(request.training.pool)
+    return len(given) > 1 and len({len(pool) for pool in request.pools.training}) > 1
 
 
 def cost_of(request: ComparisonRequest, contender: Contender) -> float:
@@ -94,7 +115,7 @@ def cost_of(request: ComparisonRequest, contender: Contender) -> float:
     plan = strategy.rollout_plan()
     if plan is None:
         return 1.0
-    tasks = plan.tasks_of(len(request.pools[0]))
+    tasks = plan.tasks_of(len(request.pools.training[0]))
     episodes = tasks * plan.episodes / (strategy.refresh_every or 1)
     cost = 1.0 + episodes * _horizon(request)
     return float(min(cost, plan.budget or cost))

@@ -6,15 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from procurl.envs import (
-    EnvSource,
-    environment_names,
-    make_host_env,
-    make_pool,
-    pool_of,
-    read_pool,
-    resolve_environment,
-)
+from procurl.envs import EnvSource, environment_names, make_host_env, resolve_environment
 from procurl.envs.mujoco.threads import thread_count
 from procurl.experiments.algorithms import (
     AlgorithmSettings,
@@ -36,13 +28,18 @@ from procurl.experiments.presets import (
     paper_ppo_settings,
     preset,
 )
+from procurl.experiments.training_pools import (
+    Pools,
+    PoolText,
+    check_pool_options,
+    listed,
+    read_pools,
+)
 from procurl.internals.checks import require_choice, require_integer
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.experiment import TARGETS, TEST, Contender
 from procurl.strategies import strategy_names
 from procurl.strategies.registry import DEFAULT_STRATEGY
-from procurl.tasks.pool import TaskPool
-from procurl.tasks.targets import add_targets
 
 BACKENDS = ("local", "ray")
 
@@ -56,8 +53,10 @@ class TrainingOptions:
         n_envs: environments per run.
         engine: `jax`, `host` or `sb3`; None for the one that fits.
         settings: of the algorithm that replace its defaults or the paper's, each as `name=value`.
-        pool: the training pool, its file, `seeds:N` or `FILE.py:function`; None for the
-            environment's own.
+        pool: the training pool, its file, `seeds:N` or `FILE.py:function`, or a list of several
+            pools that runs are spread over; None for the environment's own.
+        pools: number of pools to draw with the seeds 0 to n − 1, over which runs are spread; None
+            for `pool`. With several pools, the run with seed i plays the pool i mod n.
         target_pool: tasks that matter more than the others, as for `pool`: they are added to the
             pool, marked as targets, and are the test pool unless another one is given.
         width: seeds of a strategy that are trained side by side; None for the width of the
@@ -71,8 +70,9 @@ class TrainingOptions:
     n_envs: int = 1
     engine: str | None = None
     settings: Sequence[str] = ()
-    pool: str | TaskPool | None = None
-    target_pool: str | TaskPool | None = None
+    pool: PoolText | Sequence[PoolText] | None = None
+    pools: int | None = None
+    target_pool: PoolText | None = None
     width: int | None = None
     algo: str | None = None
     policy: str | None = None
@@ -105,7 +105,7 @@ class EvaluationOptions:
     eval_episodes: int | None = None
     eval_tasks: int | None = None
     eval_stochastic: bool | None = None
-    test_pool: str | TaskPool | None = None
+    test_pool: PoolText | None = None
 
     def check(self) -> None:
         """Raise ValueError on a number out of range."""
@@ -247,27 +247,16 @@ class ComparisonRequest:
         return changed_ppo_settings(PPOSettings(), training.settings)
 
     @cached_property
-    def pools(self) -> tuple[TaskPool, TaskPool | None]:
+    def pools(self) -> Pools:
         """The training and the test pool; raises if the environment cannot play their tasks."""
-        given = self.training.pool
-        test_pool, targets = self._read(self.test_pool), self._read(self.training.target_pool)
-        if isinstance(given, TaskPool):
-            pool = given
-        elif self.source is not None:
-            pool = pool_of(self.source, given)
-        else:
-            pool = make_pool(self.env) if given is None else read_pool(given, self.env)
-        if targets is not None:
-            pool = add_targets(pool, targets)
-        if self.source is None:
-            env = make_host_env(self.env)
-            for each in (pool, test_pool):
-                if each is not None:
-                    env.contexts_of(each)
-        return pool, test_pool
+        training = self.training
+        given, targets = listed(training.pool), training.target_pool
+        return read_pools(
+            self.env, self.source, given, training.pools, targets, test=self.test_pool
+        )
 
     @property
-    def test_pool(self) -> str | TaskPool | None:
+    def test_pool(self) -> PoolText | None:
         """The pool to play at every evaluation, or its text: by default the targets."""
         given = self.evaluation.test_pool
         return self.training.target_pool if given is None else given
@@ -277,9 +266,6 @@ class ComparisonRequest:
         """What tables call the test pool."""
         by_default = self.evaluation.test_pool is None and self.training.target_pool is not None
         return TARGETS if by_default else TEST
-
-    def _read(self, pool: str | TaskPool | None) -> TaskPool | None:
-        return pool if isinstance(pool, TaskPool | None) else read_pool(pool, self.env)
 
     @property
     def contenders(self) -> list[Contender]:
@@ -312,18 +298,21 @@ class ComparisonRequest:
         else:
             self.source.require_portable()
             self.source.require_new()
+        own, training = self.source is None, self.training
+        check_pool_options(self.env, listed(training.pool), training.pools, self.seeds, own)
         self._check_engine()
         self._check_strategies()
         self._check_student()
 
-    def check_pool(self) -> None:
-        """Raise if the pool cannot be used, before any strategy is trained."""
-        if self.source is not None:
-            from procurl.experiments.engines.task_envs import require_reset  # needs Gymnasium
+    def check_pools(self) -> None:
+        """Raise if a training pool cannot be used, before any strategy is trained."""
+        for pool in self.pools.training:
+            if self.source is not None:
+                from procurl.experiments.engines.task_envs import require_reset  # needs Gymnasium
 
-            require_reset(self.source, self.pools[0])
-        for contender in self.contenders:
-            contender_strategy(self.name, contender).bind(self.pools[0])
+                require_reset(self.source, pool)
+            for contender in self.contenders:
+                contender_strategy(self.name, contender).bind(pool)
 
     def _check_engine(self) -> None:
         own, engine = self.source is not None, self.engine

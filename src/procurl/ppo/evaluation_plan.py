@@ -42,16 +42,16 @@ class EvaluationPlan:
         require_integer("evaluation.every", self.every, at_least=1)
         require_integer("evaluation.episodes", self.episodes, at_least=1)
 
-    def pool_for(self, trained: TaskPool | TaskSpace) -> TaskPool:
-        """The pool that evaluations play if training is on `trained`."""
+    def pools_for(self, trained: TaskPool | Sequence[TaskPool] | TaskSpace) -> Sequence[TaskPool]:
+        """The pools that evaluations play if training is on `trained`: one, or one per run."""
         if isinstance(trained, TaskSpace):
-            return trained.pool() if self.pool is None else self.pool
+            return [trained.pool() if self.pool is None else self.pool]
         if self.pool is not None:
             raise ValueError(
                 f"evaluation.pool is for training on a TaskSpace, got {self.pool}: evaluations of "
                 "a fixed pool play the pool itself. Pass further tasks as evaluation.test_pool"
             )
-        return trained
+        return [trained] if isinstance(trained, TaskPool) else trained
 
     def tasks_of(self, pool: TaskPool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(ids [m] of the tasks to play, ids [k] of those to show in snapshots)."""

@@ -304,12 +304,17 @@ def evaluate(
     episodes: int = 1,
     stochastic: bool = False,
 ) -> Array:
-    """[w, n] mean return of `episodes` episodes on every task."""
+    """[w, n] mean return of `episodes` episodes on every task.
 
-    def one(params: Any, key: Array) -> Array:
-        return actor.evaluate(params, contexts, key, width, episodes, stochastic)
+    Args:
+        contexts: [n, c], or [w, n, c] if each run has its own tasks.
+    """
 
-    returns: Array = _each_run(one, params, keys)
+    def one(params: Any, key: Array, own: Array | None) -> Array:
+        tasks = contexts if own is None else own
+        return actor.evaluate(params, tasks, key, width, episodes, stochastic)
+
+    returns: Array = _each_run(one, params, keys, _own(contexts, contexts))
     return returns
 
 

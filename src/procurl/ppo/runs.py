@@ -14,8 +14,9 @@ from procurl.envs.array_env import ArrayEnv
 from procurl.internals.arrays import Array, Ids
 from procurl.internals.pytrees import register_settings
 from procurl.ppo import programs
+from procurl.ppo.batch_pools import bind_strategies, evaluation_tasks, require_one_size
 from procurl.ppo.episodes import choose
-from procurl.ppo.evaluation_plan import EvaluationPlan, positions
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.ppo.evaluations import snapshots, teacher_scalars
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.picks import PickLog
@@ -57,8 +58,8 @@ class Runs:
 
     Args:
         env: the dynamics.
-        pool: the training pool, to which each strategy is bound, or the `TaskSpace` that each run
-            draws its own candidates from.
+        pool: the training pool, to which each strategy is bound, or one pool per run, all of the
+            same size, or the `TaskSpace` that each run draws its own candidates from.
         strategies: one per run; they may differ only in traced settings.
         ppo: one per run, likewise.
         seeds: one per run.
@@ -67,7 +68,7 @@ class Runs:
     """
 
     env: ArrayEnv
-    pool: TaskPool | TaskSpace
+    pool: TaskPool | Sequence[TaskPool] | TaskSpace
     strategies: Sequence[Strategy]
     ppo: Sequence[PPOSettings]
     seeds: Sequence[int]
@@ -79,13 +80,14 @@ class Runs:
 
     def __post_init__(self) -> None:
         self._check()
-        self.eval_pool = self.evaluation.pool_for(self.pool)
+        self.eval_pools = self.evaluation.pools_for(self.pool)  # one for all runs, or [w]
         self.candidates: BatchCandidates | None = None  # of a space
         if isinstance(self.pool, TaskSpace):
             self.candidates = BatchCandidates(self.pool, self.env, self.strategies, self.seeds)
             self.strategies, n = self.candidates.strategies, self.pool.size
         else:
-            self.strategies, n = _bound(self.strategies, self.pool), len(self.pool)
+            self.strategies = bind_strategies(self.strategies, self.eval_pools)
+            n = len(self.eval_pools[0])
         first, settings, w = self.strategies[0], self.ppo[0], len(self.seeds)
         register_settings(first)
         self.agent = Agent.of(self.env, settings, self.n_envs)
@@ -98,19 +100,23 @@ class Runs:
         self._strategies = _stack("strategies", self.strategies)
         self._ppo = _stack("ppo", self.ppo)
         self._seeds = jnp.asarray(self.seeds, dtype=jnp.uint32)
-        self._read_evaluation_tasks()
-        if self.candidates is None:
-            observe = jax.jit(self.agent.actor.initial_observations)
-            self._pool = PoolArrays(self._whole_contexts, observe(self._whole_contexts))
-        else:
+        self._tasks = evaluation_tasks(self.env, self.eval_pools, self.evaluation)
+        if self.candidates is not None:
             self.take_candidates()
+        elif len(self.eval_pools) > 1:
+            self._pool = programs.own_pools(self.agent.actor, self._tasks.whole)
+        else:
+            observe = jax.jit(self.agent.actor.initial_observations)
+            self._pool = PoolArrays(self._tasks.whole, observe(self._tasks.whole))
         kept = min(-(-self.evaluation.every // settings.n_steps), MAX_LOGGED_UPDATES)
         self.evaluations = [[] for _ in self.seeds]
         self.picks = PickLog(w, settings.n_steps, kept)
         self.state = self._begin()
 
     def _check(self) -> None:
-        if not isinstance(self.pool, TaskPool | TaskSpace):
+        if isinstance(self.pool, list | tuple):
+            require_one_size(self.pool, len(self.seeds))
+        elif not isinstance(self.pool, TaskPool | TaskSpace):
             raise TypeError(
                 f"pool must be a TaskPool or a TaskSpace, got {type(self.pool).__name__}"
             )
@@ -123,16 +129,6 @@ class Runs:
             strategy.check()
             ppo.check()
         self.evaluation.check()
-
-    def _read_evaluation_tasks(self) -> None:
-        """Set the contexts that evaluations play, and the tasks that snapshots show."""
-        contexts = self.env.contexts_of(self.eval_pool)
-        self._whole_contexts, self._test_contexts = jnp.asarray(contexts), None
-        if (test_pool := self.evaluation.test_pool) is not None:
-            self._test_contexts = jnp.asarray(self.env.contexts_of(test_pool))
-        tasks, shown = self.evaluation.tasks_of(self.eval_pool)
-        self._eval_contexts = jnp.asarray(contexts[tasks])
-        self._snapshot_tasks, self._snapshot_at = shown, positions(shown, tasks)
 
     def _begin(self) -> RunsState:
         keys = programs.run_keys(self._seeds, PURPOSE.begin, 0)
@@ -290,7 +286,7 @@ class Runs:
         """
         params = self.state.training.student.params
         whole = step in self.evaluation.whole_at
-        contexts = self._whole_contexts if whole else self._eval_contexts
+        contexts = self._tasks.whole if whole else self._tasks.played
         returns = self._returns(contexts, PURPOSE.evaluate)
         performance = jnp.mean(returns, axis=1)
         better = self.state.alive & (performance > self.state.best)
@@ -298,7 +294,7 @@ class Runs:
             best=jnp.where(better, performance, self.state.best),
             best_params=_pick(better, params, self.state.best_params),
         )
-        shown = returns[:, self._snapshot_tasks if whole else self._snapshot_at]
+        shown = returns[:, self._tasks.shown if whole else self._tasks.shown_at]
         latest = self._records(step, np.asarray(performance), self._test_performance(), shown)
         for evaluations, evaluation in zip(self.evaluations, latest, strict=True):
             evaluations.append(evaluation)
@@ -315,7 +311,7 @@ class Runs:
         scalars = teacher_scalars(self._strategies, teaching)
         shown: Sequence[Snapshot | None] = [None] * len(returns)  # a space has other tasks
         if self.candidates is None:
-            shown = snapshots(self._strategies, teaching, self._snapshot_tasks, returns)
+            shown = snapshots(self._strategies, teaching, self._tasks.shown, returns)
         return [
             Evaluation(
                 step=step,
@@ -336,9 +332,9 @@ class Runs:
 
     def _test_performance(self) -> NDArray[Any] | None:
         """[w] mean returns over the test pool, if there is one."""
-        if self._test_contexts is None:
+        if self._tasks.test is None:
             return None
-        returns = self._returns(self._test_contexts, PURPOSE.test)
+        returns = self._returns(self._tasks.test, PURPOSE.test)
         return np.asarray(jnp.mean(returns, axis=1))
 
     def _returns(self, contexts: Array, purpose: int) -> Array:
@@ -364,12 +360,6 @@ def refresh_groups(due: Ids, size: int) -> Iterator[Ids]:
     for first in range(0, len(due), size):
         group = due[first : first + size]
         yield np.concatenate([group, np.repeat(group[:1], size - len(group))])
-
-
-def _bound(strategies: Sequence[Strategy], pool: TaskPool) -> list[Strategy]:
-    """The strategies bound to `pool`, one that occurs several times only once."""
-    bound = {id(strategy): strategy.bind(pool) for strategy in strategies}
-    return [bound[id(strategy)] for strategy in strategies]
 
 
 def _stack(argument: str, trees: Sequence[Any]) -> Any:

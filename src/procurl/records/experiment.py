@@ -1,8 +1,9 @@
 """What to train: an experiment of one environment, its contenders and their seeds."""
 
+import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from procurl.internals.checks import require_integer
@@ -10,6 +11,7 @@ from procurl.internals.setting_text import read_settings
 from procurl.strategies.listing import changed_settings
 from procurl.strategies.registry import strategy_name, strategy_names
 from procurl.strategies.strategy import Strategy
+from procurl.tasks.pool import TaskPool
 
 # Files count by the hash of their tasks.
 NOT_COMPARED = ("width", "pool", "test_pool", "test_name")
@@ -68,8 +70,9 @@ class Experiment:
         steps: training steps per run.
         n_envs: environments per run.
         width: runs trained side by side; it affects the last digits of a run's numbers.
-        pool: file of the training pool; None for one of the project's.
-        pool_hash: hash of its tasks.
+        pool: file of the training pool, or the files of several; None for the project's own.
+        pool_hash: hash of its tasks, or of those of all pools.
+        n_pools: number of training pools; a run plays the one that `pool_index` says.
         test_pool: file of the test pool, if any.
         test_hash: hash of its tasks.
         test_name: what tables call it: `test`, or `targets` if these are its tasks.
@@ -87,8 +90,9 @@ class Experiment:
     steps: int
     n_envs: int = 1
     width: int = 1
-    pool: str | None = None
+    pool: str | list[str] | None = None
     pool_hash: str = ""
+    n_pools: int = 1
     test_pool: str | None = None
     test_hash: str | None = None
     test_name: str = TEST
@@ -105,9 +109,17 @@ class Experiment:
         """Whether a user records runs one at a time, so that the plan is what exists."""
         return "algorithm" in (self.student or {})
 
+    def on(self, pools: Sequence[TaskPool]) -> Self:
+        """The experiment with the number and the hash of its training pools."""
+        return replace(self, pool_hash=pools_hash(pools), n_pools=len(pools))
+
+    def pool_of(self, seed: int) -> int | None:
+        """Which of several training pools the run with a seed plays; None if there is only one."""
+        return pool_index(seed, self.n_pools) if self.n_pools > 1 else None
+
     def check(self) -> None:
         """Raise if a number is out of range."""
-        for name in ("steps", "n_envs", "width"):
+        for name in ("steps", "n_envs", "width", "n_pools"):
             require_integer(name, getattr(self, name), at_least=1)
         for name in ("eval_every", "eval_episodes", "eval_tasks"):
             if getattr(self, name) is not None:
@@ -137,6 +149,21 @@ def _difference(name: str, there: Any, expected: Any) -> str:
         "the default" if name in DEFAULTS and v is None else repr(v) for v in (there, expected)
     ]
     return f"{name} is {shown[0]}, not {shown[1]}"
+
+
+def pool_index(seed: int, n_pools: int) -> int:
+    """Which of several training pools a run plays: with seed i, the pool i mod n.
+
+    All strategies therefore play the same pools with the same seeds.
+    """
+    return seed % n_pools
+
+
+def pools_hash(pools: Sequence[TaskPool]) -> str:
+    """The hash of the tasks of one training pool, or of several in order."""
+    if len(pools) == 1:
+        return pools[0].fingerprint
+    return hashlib.sha256("\n".join(pool.fingerprint for pool in pools).encode()).hexdigest()
 
 
 class RunPlan(NamedTuple):

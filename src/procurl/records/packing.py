@@ -65,6 +65,16 @@ def pack_pool(pool: TaskPool) -> bytes:
     return zlib.compress(pack_archive(meta, arrays), level=1)
 
 
+def pool_keys(n: int) -> list[str]:
+    """The keys under which a store keeps n pools: `pool`, `pool-1`, `pool-2`, …"""
+    return ["pool", *(f"pool-{i}" for i in range(1, n))]
+
+
+def pack_pools(pools: Sequence[TaskPool]) -> dict[str, bytes]:
+    """Pools by the keys under which a store keeps them."""
+    return dict(zip(pool_keys(len(pools)), map(pack_pool, pools), strict=True))
+
+
 def unpack_pool(packed: bytes) -> TaskPool:
     """The pool that `pack_pool` packed."""
     with content_errors("the stored pool"):

@@ -42,6 +42,7 @@ def provenance(
         "test_hash": experiment.test_hash,
         "test_name": experiment.test_name,
         "pool": experiment.pool,
+        "n_pools": experiment.n_pools,
         "test_pool": experiment.test_pool,
         "width": experiment.width,
         "device": experiment.device,

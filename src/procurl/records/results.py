@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from procurl.records.evaluation import Evaluation
-from procurl.records.experiment import TEST
+from procurl.records.experiment import TEST, pool_index
 from procurl.tasks.pool import TaskPool
 
 
@@ -35,12 +35,13 @@ class Results:
         engine: `jax`, `host` or `sb3`.
         steps: planned training steps per run.
         n_envs: environments per run.
-        pool: the training pool, with its feature columns.
+        pool: the training pool, with its feature columns; of several, the first.
         runs: every run, by strategy in the order of the plan, then by seed.
         evaluations: of each run by step, without picks and snapshots.
         stopped: the step at which a run stopped because a value was not finite, for such runs.
         facts: where the results came from: `command`, `machine`, `versions`, `pool_hash`, …
         detail: reads the evaluations of a run with picks and snapshots.
+        other_pools: further training pools, if runs were spread over several.
     """
 
     env: str
@@ -53,6 +54,16 @@ class Results:
     stopped: Mapping[RunId, int]
     facts: Mapping[str, Any]
     detail: Callable[[RunId], Sequence[Evaluation]]
+    other_pools: Sequence[TaskPool] = ()
+
+    @property
+    def pools(self) -> tuple[TaskPool, ...]:
+        """All training pools."""
+        return (self.pool, *self.other_pools)
+
+    def pool_of(self, run: RunId) -> TaskPool:
+        """The pool that a run was trained on."""
+        return self.pools[pool_index(run.seed, len(self.pools))]
 
     @property
     def test_name(self) -> str:

@@ -6,7 +6,7 @@ rejected.
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from procurl.records.experiment import Contender, Experiment, RunPlan, differenc
 from procurl.records.export import ExportRow
 from procurl.records.guard import Guard
 from procurl.records.machine import machine, versions
-from procurl.records.packing import pack_detail, pack_pool, unpack_detail, unpack_pool
+from procurl.records.packing import pack_detail, pack_pools, pool_keys, unpack_detail, unpack_pool
 from procurl.records.provenance import command_line, provenance
 from procurl.records.results import Results, RunId
 from procurl.records.tables import (
@@ -210,12 +210,11 @@ class Store:
 
     def rows(self) -> Iterator[ExportRow]:
         """Every evaluation of every planned run, by strategy, seed and step."""
-        experiment = self.experiment
+        of = self.experiment
         for run, evaluations in self._evaluations().items():
+            pool = of.pool_of(run.seed)
             for e in evaluations:
-                yield ExportRow(
-                    experiment.env, run.strategy, run.setting, experiment.engine, run.seed, e
-                )
+                yield ExportRow(of.env, run.strategy, run.setting, of.engine, run.seed, e, pool)
 
     def results(self) -> Results:
         """All records; picks and snapshots are read from the file on demand."""
@@ -228,7 +227,7 @@ class Store:
                 if row[6] is not None
             }
             with content_errors(self.path):
-                pool = unpack_pool(self._fact("pool"))
+                pool, *others = map(unpack_pool, map(self._fact, pool_keys(experiment.n_pools)))
                 facts = self._facts()
         return Results(
             env=experiment.env,
@@ -241,6 +240,7 @@ class Store:
             stopped={run: step for run, step in stopped.items() if run in evaluations},
             facts=facts,
             detail=partial(_read_detail, self.folder),
+            other_pools=others,
         )
 
     def detail(self, run: RunId) -> list[Evaluation]:
@@ -333,7 +333,7 @@ class Store:
 def open_experiment(
     folder: Path,
     wanted: Experiment,
-    pool: TaskPool,
+    pool: TaskPool | Sequence[TaskPool],
     plan: RunPlan | None = None,
     command: str | None = None,
 ) -> Store:
@@ -343,17 +343,18 @@ def open_experiment(
 
     Args:
         folder: is created if it is missing.
-        wanted: what all runs have in common. `pool_hash` is filled in.
-        pool: the training pool, which is stored so that reports need nothing else.
+        wanted: what all runs have in common. `pool_hash` and `n_pools` are filled in.
+        pool: the training pool, or several that runs are spread over. They are stored so that
+            reports need nothing else.
         plan: contenders and seeds to add to the plan.
         command: the command to record; by default the one that started this process.
     """
-    wanted = replace(wanted, pool_hash=pool.fingerprint)
+    pools = [pool] if isinstance(pool, TaskPool) else pool
+    wanted = wanted.on(pools)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
     if not path.exists():
-        facts = {"experiment": json.dumps(asdict(wanted)), "pool": pack_pool(pool)}
-        create_file(path, facts)
+        create_file(path, {"experiment": json.dumps(asdict(wanted)), **pack_pools(pools)})
     store = Store(folder, connect_to_write(path))
     try:
         if different := differences(store.experiment, wanted):

@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from procurl.envs import make_pool
-from procurl.envs.registry import make_host_env
 from procurl.experiments.analysis import figures
 from procurl.experiments.compact_records.files import read_records, write_records
 from procurl.experiments.compact_records.joining import shared_settings
@@ -13,7 +12,7 @@ from procurl.experiments.compact_records.record import Part, compact
 from procurl.experiments.paper import training
 from procurl.experiments.paper.build import run
 from procurl.experiments.paper.entries import find_entries
-from procurl.experiments.paper.sweeps import BALL_POOLS, ONE_MODE, POINT_MASS
+from procurl.experiments.paper.sweeps import ONE_MODE, POINT_MASS, POOLED
 from procurl.experiments.paper.training import PaperOptions, sweep_settings, train_missing
 from procurl.experiments.planning import make_experiment
 from procurl.experiments.presets import paper_ppo_settings
@@ -182,7 +181,7 @@ def test_a_sweep_with_targets_is_the_experiment_that_its_comparison_records(tmp_
     )
     made = make_experiment(request, "gpu")
     assert (made.eval_every, made.eval_tasks, made.eval_stochastic) == (100_000, 500, True)
-    pool_hash, facts = request.pools[0].fingerprint, dataclasses.asdict(made)
+    pool_hash, facts = request.pools.training[0].fingerprint, dataclasses.asdict(made)
     assert wanted == shared_settings("pointmass-s", "jax", 2_000_000, 1, pool_hash, facts)
     assert wanted["test_hash"] == targets.fingerprint
 
@@ -286,21 +285,19 @@ class Captured(Exception):
     """Instead of training."""
 
 
-def test_a_sweep_with_its_own_draw_trains_on_that_pool(tmp_path, monkeypatch):
-    """The file that is trained on has the tasks that the sweep's records are checked against."""
-
+def test_a_sweep_over_pools_trains_on_those_that_its_records_are_checked_against(
+    tmp_path, monkeypatch
+):
     def capture(request):
         raise Captured(request)
 
     monkeypatch.setattr("procurl.experiments.comparison.compare", capture)
-    trained = set()
-    for sweep in BALL_POOLS:
+    for sweep in POOLED:
         with pytest.raises(Captured) as captured:
-            training.train_sweep(sweep, ["iid"], tmp_path, PaperOptions(seeds=1))
+            training.train_sweep(sweep, ["iid"], tmp_path, PaperOptions(seeds=5))
         request = captured.value.args[0]
-        tasks = make_host_env(sweep.env).read_pool(request.training.pool).fingerprint
-        assert tasks == sweep.pool().fingerprint
+        trained = [pool.fingerprint for pool in request.pools.training]
+        assert trained == [pool.fingerprint for pool in sweep.training_pools()]
+        assert trained == [make_pool(sweep.env, seed=i).fingerprint for i in range(5)]
+        assert len(set(trained)) == 5
         assert request.training.settings == ()
-        trained.add(tasks)
-    assert len(trained) == 5
-    assert make_pool("ballcatching").fingerprint not in trained

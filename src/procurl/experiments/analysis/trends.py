@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from procurl.internals.arrays import Floats
 from procurl.records.evaluation import Evaluation
+from procurl.records.experiment import pool_index
 from procurl.records.results import Results
 from procurl.tasks.pool import TaskPool
 
@@ -58,7 +59,7 @@ def trends(
         seeds: number of runs per contender; all by default.
     """
     wanted = set(results.labels if labels is None else labels)
-    features = features_of(results.pool)
+    features = [features_of(pool) for pool in results.pools]
     size = BLOCKS.get(results.env, BLOCK)
     followed: dict[str, int] = {}
     found = []
@@ -67,7 +68,8 @@ def trends(
         if run.label not in wanted or (seeds is not None and count >= seeds):
             continue
         followed[run.label] = count + 1
-        trend = trend_of(run.label, run.seed, results.detail(run), features, size)
+        own = features[pool_index(run.seed, len(features))]
+        trend = trend_of(run.label, run.seed, results.detail(run), own, size)
         if len(trend.steps):
             found.append(trend)
     return found

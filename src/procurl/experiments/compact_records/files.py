@@ -6,7 +6,7 @@ Each experiment has a folder with
   its own included;
 - `evaluations.csv.gz`: a row per evaluation;
 - `curriculum.csv.gz`: a row per block of picked tasks, for the first runs of each contender;
-- `pool.csv`: the pool, unless procurl can make it.
+- `pool.csv`: the pool, unless procurl can make it; further ones are `pool-1.csv`, …
 
 Numbers have six significant digits. Picks and snapshots are not kept.
 """
@@ -23,22 +23,21 @@ from typing import Any
 
 import numpy as np
 
-from procurl.envs.registry import environment_names, make_host_env, make_pool
 from procurl.experiments.analysis.trends import Trend, features_of
 from procurl.experiments.compact_records.joining import join_records
+from procurl.experiments.compact_records.pool_files import pack_pools, pool_file_names, read_pools
 from procurl.experiments.compact_records.record import CompactRecords, Part, compact, shared_facts
-from procurl.experiments.own_pools import OwnPool, recognize
 from procurl.internals.archive import content_errors
 from procurl.internals.checks import require_integer
 from procurl.internals.files import write_bytes, write_text
 from procurl.records.evaluation import Evaluation, column_names, from_scalars, scalar_values
+from procurl.records.experiment import pools_hash
 from procurl.records.results import Results, RunId
 from procurl.tasks.pool import TaskPool
 
 FILE = "experiment.json"
 EVALUATIONS = "evaluations.csv.gz"
 CURRICULUM = "curriculum.csv.gz"
-POOL = "pool.csv"
 FORMAT = 3  # 1 had a single part, stored as `facts`; 1 and 2 had no checksum of FILE
 FORMATS = (1, 2, FORMAT)
 RUN_COLUMNS = RunId._fields
@@ -61,9 +60,8 @@ def write_records(records: CompactRecords, folder: Path) -> None:
             _trend_rows(records.trends),
         ),
     }
-    own = recognize(results.env, results.pool)
-    if own is None:
-        contents[POOL] = _pool_file(results, folder)
+    pools = pack_pools(results, folder)
+    contents |= pools.contents
     for name, content in contents.items():
         write_bytes(folder / name, content)
     about: dict[str, Any] = {
@@ -72,8 +70,9 @@ def write_records(records: CompactRecords, folder: Path) -> None:
         "engine": results.engine,
         "steps": results.steps,
         "n_envs": results.n_envs,
-        "pool": None if own is None else _pool_entry(own),
-        "pool_hash": results.pool.fingerprint,
+        "pool": pools.entries[0],
+        **({"other_pools": pools.entries[1:]} if results.other_pools else {}),
+        "pool_hash": pools_hash(results.pools),
         "stopped": [[*run, step] for run, step in results.stopped.items()],
         "parts": [{"labels": part.labels, "facts": part.facts} for part in records.parts],
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
@@ -96,7 +95,7 @@ def read_records(folder: Path) -> CompactRecords:
             for name, want in about["sha256"].items()
             if name != FILE
         }
-        pool = _read_pool(folder, about)
+        pool, *others = read_pools(folder, about)
         evaluations = _read_evaluations(contents[EVALUATIONS])
         found = _read_trends(contents[CURRICULUM], pool)
         parts = _read_parts(about, evaluations)
@@ -111,6 +110,7 @@ def read_records(folder: Path) -> CompactRecords:
             stopped={RunId(*run): step for *run, step in about["stopped"]},
             facts=shared_facts(parts),
             detail=evaluations.__getitem__,
+            other_pools=others,
         )
     return CompactRecords(results, found, parts)
 
@@ -145,11 +145,6 @@ def read_joined_records(folders: Sequence[Path], names: Iterable[str]) -> dict[s
         except ValueError as error:
             raise ValueError(f"{', '.join(map(str, there))}: {error}") from error
     return joined
-
-
-def _pool_entry(own: OwnPool) -> str | dict[str, Any]:
-    """A pool of ours as JSON: its kind, and what else differs from the paper's pool if anything."""
-    return own.kind if own == OwnPool(own.kind) else own._asdict()
 
 
 def _evaluation_rows(results: Results) -> Iterator[tuple[Any, ...]]:
@@ -196,7 +191,8 @@ def _check_about(about: Mapping[str, Any]) -> None:
     digests = about["sha256"]
     if (about["format"] >= 3 or FILE in digests) and digests.get(FILE) != _digest(about):
         raise ValueError("the file was changed or truncated: its checksum is wrong")
-    if foreign := set(digests) - {FILE, EVALUATIONS, CURRICULUM, POOL}:
+    pools = pool_file_names(1 + len(about.get("other_pools", [])))
+    if foreign := set(digests) - {FILE, EVALUATIONS, CURRICULUM, *pools}:
         raise ValueError(f"sha256 must name files of the records only, got {sorted(foreign)}")
     for name in ("env", "engine"):
         if not isinstance(about[name], str):
@@ -260,32 +256,3 @@ def _read_trends(content: bytes, pool: TaskPool) -> list[Trend]:
         )
         for (label, seed), mine in rows.items()
     ]
-
-
-def _read_pool(folder: Path, about: Mapping[str, Any]) -> TaskPool:
-    env, own = about["env"], about["pool"]
-    if own is not None:
-        pool = (OwnPool(own) if isinstance(own, str) else OwnPool(**own)).make(env)
-    elif POOL not in about["sha256"]:
-        raise ValueError(f"sha256 must name {POOL}: the pool is none that procurl makes")
-    elif _has_own_format(env):
-        pool = make_host_env(env).read_pool(folder / POOL)
-    else:
-        pool = TaskPool.from_csv(folder / POOL)
-    if pool.fingerprint != about["pool_hash"]:
-        raise ValueError("the pool is not the one that the runs were trained on")
-    return pool
-
-
-def _pool_file(results: Results, folder: Path) -> bytes:
-    path = folder / POOL
-    if _has_own_format(results.env):
-        make_host_env(results.env).write_pool(results.pool, path)
-    else:
-        results.pool.to_csv(path)
-    return path.read_bytes()
-
-
-def _has_own_format(env: str) -> bool:
-    """Whether the pools of an environment are not plain CSV files of contexts."""
-    return env in environment_names() and make_pool(env, size=1).contexts is None

@@ -6,6 +6,7 @@ from typing import Any
 
 from procurl.experiments.compact_records.record import EVALUATION, CompactRecords, Part
 from procurl.experiments.presets import PRESETS
+from procurl.records.experiment import pools_hash
 
 
 def join_records(sources: Sequence[CompactRecords]) -> CompactRecords:
@@ -79,7 +80,7 @@ def settings_of(records: CompactRecords) -> dict[str, Any]:
         results.engine,
         results.steps,
         results.n_envs,
-        results.pool.fingerprint,
+        pools_hash(results.pools),
         facts,
     )
 

@@ -97,17 +97,17 @@ def make_host_trainer(job: Job, batch: RunBatch) -> SequentialTrainer:
 
 
 def _make_run(job: Job, setup: RunSetup, seed: int) -> HostRun:
-    test_pool = job.test_pool
+    pool, test_pool = job.pool_of(seed), job.test_pool
     return HostRun(
-        _vector_env(job, job.pool, job.experiment.n_envs),
-        job.pool,
+        _vector_env(job, pool, job.experiment.n_envs),
+        pool,
         setup.strategy,
         setup.ppo,
         seed,
-        eval_env=_vector_env(job, job.pool),
+        eval_env=_vector_env(job, pool),
         test_env=None if test_pool is None else _vector_env(job, test_pool),
         evaluation=setup.evaluation,
-        reset_samples=START_SAMPLES if job.source is None else reset_samples(job),
+        reset_samples=START_SAMPLES if job.source is None else reset_samples(job, pool),
     )
 
 

@@ -65,7 +65,7 @@ class JaxTrainer:
         states = jax.tree.map(np.asarray, runs.state.teaching.strategy)
         for run, strategy in enumerate(runs.strategies):
             state = jax.tree.map(lambda leaf, run=run: leaf[run], states)
-            warn_of_shortfall(strategy, state, runs.eval_pool)
+            warn_of_shortfall(strategy, state, runs.eval_pools[0])
 
     def checkpoint(self) -> Checkpoint:
         return Checkpoint(*checkpoint_of(self.runs))
@@ -95,7 +95,7 @@ def make_jax_trainer(job: Job, batch: RunBatch) -> JaxTrainer:
     setup = setup_of(job, batch)
     runs = Runs(
         env,
-        job.pool,
+        [job.pool_of(seed) for seed in batch.seeds] if job.other_pools else job.pool,
         strategies=[setup.strategy] * batch.width,
         ppo=[setup.ppo] * batch.width,
         seeds=list(batch.seeds),

@@ -79,15 +79,16 @@ class SB3Run:
         self._steps = 0  # of training; a stopped run keeps counting
         self._student = sb3_student(job.experiment.env, setup.student)
         self._total = job.experiment.steps
-        self.model = self._student.make(_envs(job, job.pool, job.experiment.n_envs), seed)
+        pool = job.pool_of(seed)
+        self.model = self._student.make(_envs(job, pool, job.experiment.n_envs), seed)
         self.model.set_logger(Logger(None, []))
-        self._workers = self._for_evaluations(job, job.pool)
+        self._workers = self._for_evaluations(job, pool)
         self._test = None if job.test_pool is None else self._for_evaluations(job, job.test_pool)
         self.callback = CurriculumCallback(
             setup.strategy,
             seed=seed,
             eval_env=self._workers.env,
-            reset_samples=reset_samples(job),
+            reset_samples=reset_samples(job, pool),
             check_env=False,  # the command does it once
         )
         self.callback.picks = []

@@ -29,7 +29,7 @@ def setup_of(job: Job, batch: RunBatch) -> RunSetup:
     """The setup of the runs of a batch."""
     experiment, contender = job.experiment, batch.contender
     preset = preset_of(experiment)
-    tasks = evaluation_tasks(len(job.pool), preset.eval_tasks)
+    tasks = evaluation_tasks(len(job.pool_of(batch.first_seed)), preset.eval_tasks)
     return RunSetup(
         contender_strategy(experiment.env, contender).for_training(experiment.steps),
         student_of(experiment),

@@ -29,17 +29,17 @@ def task_env_maker(job: Job, pool: TaskPool) -> MakeEnv:
     return lambda: TaskEnv(GymEnv(dynamics, pool), pool)
 
 
-def reset_samples(job: Job) -> int:
-    """The number of resets per task over which the critic's value is averaged.
+def reset_samples(job: Job, pool: TaskPool) -> int:
+    """The number of resets per task of `pool` over which the critic's value is averaged.
 
     1 unless resets of the same task differ.
     """
     if job.source is None:
         dynamics = make_host_env(job.experiment.env)
         return START_SAMPLES if np.prod(dynamics.start_noise_shape) else 1
-    if not resets_are_random(job.source, job.pool):
+    if not resets_are_random(job.source, pool):
         return 1
-    return max(1, min(START_SAMPLES, MOST_RESETS // len(job.pool)))
+    return max(1, min(START_SAMPLES, MOST_RESETS // len(pool)))
 
 
 def require_reset(source: EnvSource, pool: TaskPool) -> None:

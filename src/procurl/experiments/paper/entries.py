@@ -11,13 +11,14 @@ from procurl.experiments.paper.agreement import (
     CURVE_ROWS,
     HARD_ROWS,
     METRICS_ROWS,
+    POOLS_ROWS,
     TEST_ROWS,
 )
 from procurl.experiments.paper.one_strategy import one_strategy_page
+from procurl.experiments.paper.pool_pages import pools_page
 from procurl.experiments.paper.run_pages import CURRICULUM_ROWS, ENGINES_ROWS, Page, RecordsBySweep
 from procurl.experiments.paper.sweeps import (
     BALL,
-    BALL_POOLS,
     BUDGET_ROWS,
     BUDGETED,
     BUDGETS,
@@ -27,6 +28,7 @@ from procurl.experiments.paper.sweeps import (
     KAREL,
     ONE_MODE,
     POINT_MASS,
+    POOLED,
     SB3,
     SMALL,
     SPARSE_GOAL,
@@ -86,14 +88,14 @@ def _curves() -> Iterable[Entry]:
         )
 
 
-def _other_pools() -> Iterable[Entry]:
-    for sweep in BALL_POOLS:
+def _pools() -> Iterable[Entry]:
+    for sweep in POOLED:
         yield Entry(
-            f"curves-{sweep.name}",
+            f"pools-{sweep.env}",
             "not in the paper",
-            f"Learning curves on {sweep.env}, pool drawn with seed {sweep.pool_seed}",
-            run_pages.curves_page,
-            {sweep: CURVE_ROWS},
+            f"Strategies on several pools of {sweep.env}",
+            pools_page,
+            {sweep: POOLS_ROWS},
         )
 
 
@@ -157,7 +159,7 @@ def _without_runs() -> Iterable[Entry]:
         setup_pages.strategy_settings_page,
     )
     yield Entry(
-        "pools-pointmass-s", "Figure 12", "Contexts of the two pools", setup_pages.pools_page
+        "contexts-pointmass-s", "Figure 12", "Contexts of the two pools", setup_pages.contexts_page
     )
     for number, learners in ((1, setup_pages.REINFORCE), (2, setup_pages.ABSTRACT)):
         yield Entry(
@@ -291,7 +293,6 @@ ENTRIES: Mapping[str, Entry] = {
         [
             *_without_runs(),
             *_curves(),
-            *_other_pools(),
             *_tables(),
             *_ablations(),
             *_tests(),
@@ -301,6 +302,7 @@ ENTRIES: Mapping[str, Entry] = {
             *_variants(),
             _budgets(),
             *_field(),
+            *_pools(),
             _one(),
             *_targets(),
         ],

@@ -66,7 +66,7 @@ def teacher_steps(sweep: Sweep, contender: str) -> float:
         return (counted - PAPER_STEPS) * sweep.steps / PAPER_STEPS
     if plan.budget is not None:
         return float((plan.budget - 1) * sweep.steps)
-    episodes = plan.episodes * plan.tasks_of(len(sweep.pool()))
+    episodes = plan.episodes * plan.tasks_of(len(sweep.training_pools()[0]))
     refreshes = sweep.steps / (strategy.refresh_every or 1)
     return float(refreshes * episodes * make_host_env(sweep.env).horizon)
 

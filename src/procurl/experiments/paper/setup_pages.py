@@ -104,7 +104,7 @@ def strategy_settings_page(_: RecordsBySweep, out: Path) -> Page:
     return _settings_page(out, list(dict.fromkeys(keys)), ours)
 
 
-def pools_page(_: RecordsBySweep, out: Path) -> Page:
+def contexts_page(_: RecordsBySweep, out: Path) -> Page:
     """Contexts of PointMass's uniform and harder pools."""
     pools = {
         "uniform pool": make_pool("pointmass-s"),

@@ -28,7 +28,8 @@ class Sweep:
         steps: of training.
         kind: of the training pool, `uniform` or `hard`.
         size: of the training pool; None for the paper's.
-        pool_seed: of the draw of the training pool; None for the published pool.
+        pools: number of training pools that are drawn, with the seeds 0 to n − 1, and that runs
+            are spread over; None for the published pool.
         targets: kind of the pool of targets, if any: they are added to the training pool, and
             evaluations play them.
         engine: `jax` or `sb3`.
@@ -42,7 +43,7 @@ class Sweep:
     steps: int
     kind: str = "uniform"
     size: int | None = None
-    pool_seed: int | None = None
+    pools: int | None = None
     targets: str | None = None
     engine: str = "jax"
     ppo: tuple[str, ...] = ()
@@ -59,11 +60,11 @@ class Sweep:
         """The kind of the pool that evaluations play besides the training pool, if any."""
         return self.targets or ("test" if self.tested else None)
 
-    def pool(self) -> TaskPool:
-        """The training pool, with the targets."""
-        if self.pool_seed is not None:
-            return make_pool(self.env, self.kind, self.size, self.pool_seed)
-        return OwnPool(self.kind, self.size, self.targets).make(self.env)
+    def training_pools(self) -> list[TaskPool]:
+        """The training pool with the targets, or the pools that are drawn."""
+        if self.pools is not None:
+            return [make_pool(self.env, seed=seed) for seed in range(self.pools)]
+        return [OwnPool(self.kind, self.size, self.targets).make(self.env)]
 
 
 def _plain(env: str, tested: bool = False) -> Sweep:
@@ -79,11 +80,6 @@ BALL = Sweep(
     preset("ballcatching").steps,
     ppo=("n_steps=20480", "batch_size=2048", "learning_rate=0.002", "gae_lambda=0.99"),
 )
-# The paper's own PPO settings on other draws of the pool, for at most 16 environments.
-BALL_POOLS = tuple(
-    replace(_plain("ballcatching"), name=f"ballcatching-pool-{seed}", pool_seed=seed)
-    for seed in range(1, 6)
-)
 DENSE = _plain("pointmass-d")
 SWEEPS = (POINT_MASS, DENSE, KAREL, BALL, _plain("antgoal"))
 HARD = Sweep("pointmass-s-hard", "pointmass-s", 2_000_000, kind="hard", ppo=("ent_coef=0.002",))
@@ -92,6 +88,11 @@ SB3 = Sweep("pointmass-s-sb3", "pointmass-s", 250_000, engine="sb3")
 # The paper's number of seeds on a small machine.
 SMALL = replace(POINT_MASS, name="pointmass-s-cpu")
 TABLED = (POINT_MASS, KAREL)
+# Pools are random too. BallCatching has the paper's own PPO settings, for at most 16 environments.
+POOLED = tuple(
+    replace(_plain(env), name=f"{env}-pools", pools=5)
+    for env in ("pointmass-s", "basickarel", "ballcatching")
+)
 # Other settings of strategies whose results differ from the paper's: the sweep with the paper's
 # settings, the sweep with the others, and these.
 VARIANTS = (

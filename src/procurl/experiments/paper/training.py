@@ -21,7 +21,7 @@ from procurl.experiments.engines.registry import (
     resolve_engine,
 )
 from procurl.experiments.paper.entries import Entry, contenders_by_sweep
-from procurl.experiments.paper.sweeps import Sweep
+from procurl.experiments.paper.sweeps import POOLED, Sweep
 from procurl.experiments.presets import paper_ppo_settings
 from procurl.experiments.request import (
     ComparisonRequest,
@@ -33,7 +33,7 @@ from procurl.experiments.request import (
 from procurl.internals.checks import require_choice, require_integer, suggest
 from procurl.internals.hardware import has_gpu
 from procurl.internals.settings import describe
-from procurl.records.experiment import Contender
+from procurl.records.experiment import Contender, pools_hash
 from procurl.records.results import Results
 from procurl.strategies import make_strategy
 
@@ -49,7 +49,8 @@ class PaperOptions(NamedTuple):
         seeds: per contender; None for as many as the paper has.
         strategies: train only these of the contenders that entries need; None for all.
         training: `steps`, `n_envs` and `engine` (`jax`, or `host` for the environments that it can
-            train) of sweeps with our own PPO. Entries have their own pools and PPO settings.
+            train) of sweeps with our own PPO, and `pools` of sweeps over several pools. Entries
+            have their own PPO settings.
         evaluation: when and how runs are evaluated. Entries have their own test pools.
         execution: where runs are trained.
         command: the user's command line, kept in each directory of runs.
@@ -84,7 +85,9 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, co
         options: for training.
         command: recorded as the command that trained the runs.
     """
-    wanted = contenders_by_sweep(entries)
+    wanted = {
+        _with_pools(sweep, options): names for sweep, names in contenders_by_sweep(entries).items()
+    }
     if options.training.engine == "host" and not any(map(_has_host_form, wanted)):
         raise ValueError(
             f"engine host trains only {', '.join(host_environments())}, which "
@@ -121,9 +124,9 @@ def train_sweep(sweep: Sweep, contenders: list[str], out: Path, options: PaperOp
     from procurl.records.store import read_store
 
     request = _request(sweep, contenders, out, options)
-    env, changes = sweep.env, (sweep.size, sweep.pool_seed)
-    own = sweep.kind == "uniform" and changes == (None, None)
-    pool = None if own else _pool_file(env, sweep.kind, out, *changes)
+    env = sweep.env
+    own = sweep.kind == "uniform" and sweep.size is None
+    pool = None if own else _pool_file(env, sweep.kind, out, sweep.size)
     targets = None if sweep.targets is None else _pool_file(env, sweep.targets, out)
     test_pool = _pool_file(env, "test", out) if sweep.tested else None
     compare(
@@ -151,6 +154,7 @@ def _request(
             steps=options.training.steps or sweep.steps,
             engine=sweep_engine(sweep, options, _records_of(sweep, out)),
             settings=sweep.ppo,
+            pools=sweep.pools,
         ),
         evaluation=_evaluation(sweep, options),
         execution=options.execution,
@@ -219,7 +223,7 @@ def sweep_settings(sweep: Sweep, options: PaperOptions, engine: str) -> dict[str
         engine,
         steps=options.training.steps or sweep.steps,
         n_envs=options.training.n_envs,
-        pool_hash=sweep.pool().fingerprint,
+        pool_hash=pools_hash(sweep.training_pools()),
         facts={
             "test_hash": None if test is None else make_pool(env, test).fingerprint,
             "student": describe(paper_ppo_settings(env, sweep.ppo)),
@@ -248,16 +252,27 @@ def _has_host_form(sweep: Sweep) -> bool:
     return sweep.engine == "jax" and has_host_form(sweep.env)
 
 
-def _pool_file(
-    env: str, kind: str, out: Path, size: int | None = None, seed: int | None = None
-) -> str:
-    """Path to a file with the environment's pool of that kind and size, drawn with this seed."""
+def _with_pools(sweep: Sweep, options: PaperOptions) -> Sweep:
+    """The sweep with the number of pools that the options ask for, if any."""
+    pools = options.training.pools
+    if pools is None:
+        return sweep
+    if sweep.pools is None:
+        entries = ", ".join(f"pools-{pooled.env}" for pooled in POOLED)
+        raise ValueError(
+            f"pools is for {entries}, got pools {pools} for runs of {sweep.name}, which are "
+            "trained on the published pool: omit pools"
+        )
+    return replace(sweep, pools=pools)
+
+
+def _pool_file(env: str, kind: str, out: Path, size: int | None = None) -> str:
+    """Path to a file with the environment's pool of that kind and size."""
     of_size = "" if size is None else f"-{size}"
-    of_seed = "" if seed is None else f"-seed-{seed}"
-    path = out / POOLS / f"{env}-{kind}{of_size}{of_seed}.csv"
+    path = out / POOLS / f"{env}-{kind}{of_size}.csv"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        make_host_env(env).write_pool(make_pool(env, kind, size, seed), path)
+        make_host_env(env).write_pool(make_pool(env, kind, size), path)
     return str(path)
 
 
@@ -298,6 +313,7 @@ def command_line(names: Sequence[str], options: PaperOptions) -> str:
     words += [f"--seeds {options.seeds}"] if options.seeds else []
     training, evaluation = options.training, options.evaluation
     words += [f"--steps {training.steps}"] if training.steps else []
+    words += [f"--pools {training.pools}"] if training.pools else []
     words += [f"--engine {training.engine}"] if training.engine == "host" else []
     words += [f"--n-envs {training.n_envs}"] if training.n_envs != 1 else []
     for name in EVALUATION:

@@ -33,6 +33,7 @@ ADDED_FIELDS = {
     "eval_stochastic": None,
     "env_version": None,
     "test_name": "test",
+    "n_pools": 1,
 }
 
 

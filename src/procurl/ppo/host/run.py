@@ -139,7 +139,7 @@ class HostRun:
         require_integer("reset_samples", self.reset_samples, at_least=1)
         self.evaluation.check()
         self._evaluated, self._snapshot_tasks = self.evaluation.tasks_of(
-            self.evaluation.pool_for(self.pool)
+            self.evaluation.pools_for(self.pool)[0]
         )
         self._snapshot_at = positions(self._snapshot_tasks, self._evaluated)
 
