@@ -19,6 +19,13 @@ PLR = make_strategy("plr")
 MIX = make_strategy("mix", strategies="procurl-val+plr+stages[until=steps:100]")
 ROBUST = make_strategy("plr", score="maxmc", robust=True)
 PART = make_strategy("sfl", c_rollouts=2, refresh_every=SMALL.n_steps, rollout_tasks=3)
+EARLY = make_strategy(
+    "procurl-env-2",
+    c_rollouts=4,
+    refresh_every=SMALL.n_steps,
+    spending="early",
+    training_steps=4 * SMALL.n_steps,
+)
 
 
 def advanced(runs, updates):
@@ -47,7 +54,11 @@ def resumed(checkpoint, strategy=VAL):
 ALL = {"val": VAL, "env": ENV, "plr": PLR, "mix": MIX, "robust": ROBUST, "part": PART}
 
 
-@pytest.mark.parametrize("strategy", ALL.values(), ids=ALL)
+@pytest.mark.parametrize(
+    "strategy",
+    [*ALL.values(), pytest.param(EARLY, marks=pytest.mark.soak)],
+    ids=[*ALL, "early"],
+)
 def test_resuming_equals_never_having_stopped(strategy):
     """Bit for bit, in the middle of episodes, and without compiling anything again."""
     whole = advanced(make_runs(strategy), 7)

@@ -25,11 +25,18 @@ from tests.sb3.recording import Dies, Picks
 from tests.sb3.walk import walk_env
 
 POOL = make_pool("pointmass-s", size=6)
-ROLLING = ("procurl-env", "sfl")  # take a few seconds each
+EARLY = "procurl-env-2, early"
+ROLLING = ("procurl-env", EARLY, "sfl")  # take a few seconds each
 STRATEGIES = {
     "procurl-val": {"beta": 20.0},
     "procurl-out": {},
     "procurl-env": {"refresh_every": 128, "c_rollouts": 1},
+    EARLY: {
+        "refresh_every": 128,
+        "c_rollouts": 1,
+        "spending": "early",
+        "training_steps": 640,
+    },
     "plr": {},
     "plr, robust": {"score": "maxmc", "robust": True},
     "sfl": {"c_rollouts": 2, "refresh_every": 128, "rollout_tasks": 3},
