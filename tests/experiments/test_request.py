@@ -24,7 +24,7 @@ from procurl.experiments.request import (
 )
 from procurl.experiments.running import ray_backend
 from procurl.experiments.running.slots import NAMES
-from procurl.records.experiment import RunPlan, differences
+from procurl.records.experiment import Contender, RunPlan, differences
 from procurl.records.results import RunId
 from procurl.records.store import open_experiment, read_store
 from tests.experiments import corridor
@@ -293,6 +293,15 @@ def test_large_pools_are_evaluated_on_a_fixed_part():
     assert line in headline(experiment, TaskPool.from_seeds(5_000))
     setup = setup_of(Job(experiment, TaskPool.from_seeds(5_000), None, False), BATCH)
     assert len(setup.evaluation.tasks) == 100
+
+
+def test_strategies_learn_how_long_training_takes():
+    experiment = make_experiment(own(steps=3_000), "cpu")
+    contender = Contender.parse("procurl-env-2:spending=early")
+    setup = setup_of(Job(experiment, POOL, None, False), BATCH._replace(contender=contender))
+    plan = setup.strategy.rollout_plan()
+    assert plan is not None
+    assert plan.training_steps == 3_000
 
 
 def test_a_pool_may_be_the_environments_own_or_a_function():
