@@ -13,7 +13,7 @@ def package(monkeypatch):
     made = ModuleType("made")
     made.here = 1
     monkeypatch.setitem(sys.modules, "made", made)
-    made.__getattr__, made.__dir__ = lazy_names("made", {"escape": "html"})
+    made.__getattr__, made.__dir__ = lazy_names("made", {"escape": "html", "Runs": "runs_of_made"})
     return made
 
 
@@ -28,3 +28,18 @@ def test_lazy_names_are_listed(package):
 def test_an_unknown_name_is_an_attribute_error(package):
     with pytest.raises(AttributeError, match="module 'made' has no attribute 'other'"):
         _ = package.other
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("flax.linen", "made.Runs needs flax: pip install 'procurl\\[jax\\]'"),
+        ("elsewhere", "^import of elsewhere halted"),
+    ],
+)
+def test_a_missing_package_is_named_with_extra(package, missing, message, tmp_path, monkeypatch):
+    (tmp_path / "runs_of_made.py").write_text(f"import {missing}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, missing.partition(".")[0], None)
+    with pytest.raises(ImportError, match=message):
+        _ = package.Runs

@@ -9,8 +9,8 @@ from procurl.cli.training import (
     evaluation_options,
     integer,
     require_directory,
-    require_extra,
 )
+from procurl.internals.extras import REPORT, require_packages
 
 
 def add_paper_command(commands: Any) -> None:
@@ -94,7 +94,7 @@ def _paper(parsed: argparse.Namespace) -> int:
     if not parsed.names and not parsed.from_records:
         print(list_entries(parsed.seeds))
         return 0
-    require_extra("report", "matplotlib", "PIL")
+    require_packages(REPORT)
     from procurl.experiments.request import EvaluationOptions, ExecutionOptions, TrainingOptions
 
     options = PaperOptions(

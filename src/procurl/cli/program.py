@@ -16,10 +16,11 @@ from procurl import __version__
 from procurl.cli.check import add_check_command
 from procurl.cli.paper import add_paper_command
 from procurl.cli.strategies import add_strategies_command, first_line
-from procurl.cli.training import add_training_commands, integer, require_extra
+from procurl.cli.training import add_training_commands, integer
 from procurl.cli.watch import add_watch_command
 from procurl.envs.adapters.task_errors import environment_error
 from procurl.internals.checks import suggest
+from procurl.internals.extras import REPORT, require_packages
 from procurl.internals.streams import safe_streams
 
 INTERRUPTED = 130  # the exit status that shells use for Ctrl-C
@@ -208,7 +209,7 @@ def _add_pool_command(commands: Any) -> None:
 
 
 def _report(parsed: argparse.Namespace) -> int:
-    require_extra("report", "matplotlib", "PIL")
+    require_packages(REPORT)
     from procurl.experiments.report.page import write_report
 
     print(f"report: {write_report(parsed.folder)}")

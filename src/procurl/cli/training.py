@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from procurl.cli.packages import known_packages
 from procurl.envs.registry import environment_names
+from procurl.internals.extras import require_packages
 from procurl.strategies.registry import DEFAULT_STRATEGY
 
 ENV_HELP = (
@@ -219,8 +220,9 @@ def evaluation_options(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def _compare(parsed: argparse.Namespace) -> int:
-    require_extra("report", "matplotlib", "PIL")
+    require_packages(known_packages(parsed))
     from procurl.experiments.comparison import compare, render
+    from procurl.experiments.engines.registry import engine_packages
 
     train = parsed.command == "train"
     request = _request(parsed)
@@ -231,10 +233,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         if request.source is not None:
             raise ValueError(f"--render draws {', '.join(environment_names())}, got {parsed.env}")
     request.training.check()
-    if request.engine == "sb3":
-        require_extra("sb3", "stable_baselines3", "gymnasium")
-    else:
-        require_extra("jax", "jax", "flax", "optax")
+    require_packages(engine_packages(request.engine))
     with _log_to_stderr("procurl.experiments.comparison"):
         summary = compare(request)
     print(f"{summary.table}\n\nMean return over the pool ± 95% interval (from 3 runs on).")
@@ -350,10 +349,3 @@ def _log_to_stderr(module: str) -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
-
-
-def require_extra(extra: str, *packages: str) -> None:
-    """Raise ImportError, naming the extra to install, if one of its packages is missing."""
-    for package in packages:
-        if find_spec(package) is None:
-            raise ImportError(f"{package} is not installed: pip install 'procurl[{extra}]'")

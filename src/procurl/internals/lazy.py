@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from procurl.internals.extras import error_with_extra
+
 
 def lazy_names(
     package: str, modules: Mapping[str, str]
@@ -17,9 +19,13 @@ def lazy_names(
     """
 
     def load(name: str) -> Any:
-        if name in modules:
-            return getattr(import_module(modules[name]), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            module = import_module(modules[name])
+        except ModuleNotFoundError as error:
+            raise error_with_extra(error, f"{package}.{name}") from error
+        return getattr(module, name)
 
     def listed() -> list[str]:
         return sorted({*vars(sys.modules[package]), *modules})

@@ -22,6 +22,7 @@ from procurl.experiments.request import (
     ExecutionOptions,
     TrainingOptions,
 )
+from procurl.internals import extras
 from procurl.internals.settings import describe
 from tests.experiments.synthetic import synthetic_results
 
@@ -75,7 +76,7 @@ def requests(monkeypatch):
 def test_what_is_recorded_is_not_trained(requests, tmp_path, monkeypatch):
     record(tmp_path, "iid", "procurl-val", seeds=3)
     before = read(tmp_path)
-    monkeypatch.setattr(training, "find_spec", lambda _: None)  # no engine is installed
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)  # no engine is installed
     train(tmp_path, 2, some("iid", "procurl-val"))
     assert requests == []
     assert read(tmp_path).parts == before.parts

@@ -7,6 +7,7 @@ from typing import Any
 from procurl.envs.registry import ENVIRONMENTS
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.trainer import Trainer
+from procurl.internals.extras import JAX, SB3
 
 # Each makes a trainer from a job and a batch. Loaded when needed: the engines import JAX or torch.
 TRAINERS = {
@@ -44,8 +45,13 @@ def default_engine(observation_space: Any, action_space: Any) -> str:
     numbers = isinstance(observation_space, spaces.Box) and len(observation_space.shape) == 1
     discrete = isinstance(action_space, spaces.Discrete) and action_space.start == 0
     vector = isinstance(action_space, spaces.Box) and action_space.dtype.kind == "f"
-    installed = all(map(find_spec, ("jax", "flax", "optax")))
+    installed = all(map(find_spec, JAX))
     return "host" if numbers and (discrete or vector) and installed else "sb3"
+
+
+def engine_packages(engine: str) -> tuple[str, ...]:
+    """The packages that an engine imports."""
+    return SB3 if engine == "sb3" else JAX
 
 
 def make_trainer(job: Job, batch: RunBatch) -> Trainer:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from procurl.experiments.compact_records.joining import (
 )
 from procurl.experiments.compact_records.record import EVALUATION, CompactRecords, compact
 from procurl.experiments.engines.registry import (
+    engine_packages,
     has_host_form,
     host_environments,
     resolve_engine,
@@ -31,6 +31,7 @@ from procurl.experiments.request import (
     TrainingOptions,
 )
 from procurl.internals.checks import require_choice, require_integer, suggest
+from procurl.internals.extras import require_packages
 from procurl.internals.hardware import has_gpu
 from procurl.internals.settings import describe
 from procurl.records.experiment import Contender, pools_hash
@@ -108,7 +109,7 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, co
     }
     for sweep in missing:
         _require_environment(sweep.env)
-        _require_engine(sweep.engine)
+        require_packages(engine_packages(sweep.engine))
     for sweep, names in missing.items():
         _request(sweep, names, out, options).check()
     for sweep, names in missing.items():
@@ -283,12 +284,6 @@ def _require_environment(env: str) -> None:
             f"Installed: {', '.join(environment_names())}"
         )
     make_host_env(env)  # raises with the extra to install if a package is missing
-
-
-def _require_engine(engine: str) -> None:
-    package, extra = ("stable_baselines3", "sb3") if engine == "sb3" else ("jax", "jax")
-    if find_spec(package) is None:
-        raise ImportError(f"{package} is not installed: pip install 'procurl[{extra}]'")
 
 
 def _is_requested(contender: str, strategies: Sequence[str] | None) -> bool:
