@@ -91,3 +91,13 @@ def test_bad_settings_are_named(settings, message):
 def test_an_even_budget_is_the_default():
     assert RolloutSuccess().spending == "even"
     assert RolloutSuccess(budget=2.0).rollout_plan().spending == "even"
+
+
+def test_drawing_evenly_once_the_budget_is_spent_is_no_reason_to_warn(caplog):
+    teacher = curriculum(early())
+    teacher.observe(Evidence(step=10, rollout_success=MEASURED))
+    for step in range(20, 200):
+        teacher.observe(Evidence(step=step))
+        teacher.next(3)
+    assert not caplog.messages
+    assert not make_strategy("procurl-env-2").ends_evenly

@@ -2,6 +2,7 @@
 
 from procurl.internals.arrays import Array
 from procurl.strategies.strategy import Strategy
+from procurl.success import EARLY
 
 
 def is_due(
@@ -48,5 +49,5 @@ def rolls_out_together(strategy: Strategy) -> bool:
     They do without a budget, and with one that is spent early, except for the last few refreshes.
     """
     plan = strategy.rollout_plan()
-    freely = plan is None or plan.budget is None or plan.spending == "early"
+    freely = plan is None or plan.budget is None or plan.spending == EARLY
     return is_due_together(strategy) and freely

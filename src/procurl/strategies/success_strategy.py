@@ -12,7 +12,7 @@ from procurl.internals.checks import require_number
 from procurl.strategies.potentials import Potential
 from procurl.strategies.samplers import Sampler
 from procurl.strategies.strategy import Strategy
-from procurl.success import RolloutPlan, Success, keep_finite
+from procurl.success import EARLY, RolloutPlan, Success, keep_finite
 from procurl.tasks.pool import TaskPool
 
 
@@ -52,6 +52,11 @@ class SuccessStrategy(Strategy):
     @property
     def refresh_every(self) -> int | None:  # type: ignore[override]  # the success estimate decides
         return self.success.refresh_every
+
+    @property
+    def ends_evenly(self) -> bool:  # type: ignore[override]  # a budget that is spent early decides
+        plan = self.rollout_plan()
+        return plan is not None and plan.spending == EARLY
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -6,13 +6,14 @@ as its field `success`, keeps its state, and reads the result with `Success.prob
 
 from procurl.success.calibration import calibrate
 from procurl.success.critic import CriticState, CriticSuccess
-from procurl.success.estimate import EstimateState, RolloutPlan, Success
+from procurl.success.estimate import EARLY, EstimateState, RolloutPlan, Success
 from procurl.success.joint import JointState, JointSuccess
 from procurl.success.normalize import keep_finite, normalize, outcomes_of, value_range
 from procurl.success.outcomes import OutcomeState, OutcomeSuccess
 from procurl.success.rollouts import RolloutSuccess
 
 __all__ = [
+    "EARLY",
     "CriticState",
     "CriticSuccess",
     "EstimateState",
