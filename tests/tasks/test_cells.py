@@ -61,6 +61,28 @@ def test_the_order_of_the_tasks_does_not_matter():
     assert shuffled == groups(contexts)
 
 
+@pytest.mark.parametrize("levels", [3, 1_000_000], ids=["many equal", "few equal"])
+def test_each_cell_is_sorted_by_its_column_with_equal_tasks_in_their_order(levels):
+    contexts = np.random.default_rng(0).integers(levels, size=(1_001, 3)).astype(float)
+    cells = nested_cells(contexts)
+    held = [row[row < 1_001].tolist() for row in cells.tasks]
+    scaled = ((contexts - contexts.min(0)) / np.ptp(contexts, axis=0)).astype(np.float32)
+    assert held == halved(scaled, list(range(1_001)), len(held))
+
+
+def halved(scaled, tasks, count):
+    """`count` cells of `tasks`, by the rule of `nested_cells` one cell after the other."""
+    if count == 1:
+        return [tasks]
+    column = scaled[:, np.ptp(scaled[tasks], axis=0).argmax()]
+    tasks = sorted(tasks, key=lambda task: column[task])
+    middle = (len(tasks) + 1) // 2
+    return [
+        *halved(scaled, tasks[:middle], count // 2),
+        *halved(scaled, tasks[middle:], count // 2),
+    ]
+
+
 @pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
 def test_rates_of_two_cells_by_hand(xp):
     """Tasks 0 to 3 won 3 of 3 episodes, tasks 4 to 7 none of 4; the weight is 1.

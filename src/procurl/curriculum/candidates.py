@@ -47,9 +47,17 @@ class Candidates:
         count = round(self.space.fresh * len(self.pool))
         if self.space.fresh > 0.0:
             count = max(1, count)
-        order = np.lexsort((-self.ages, probabilities))
-        order = order[~np.isin(order, playing)]
-        return np.sort(order[:count])
+        free = np.ones(len(self.pool), dtype=bool)
+        free[playing] = False
+        ids = np.flatnonzero(free)
+        count = min(count, len(ids))
+        if not count:
+            return ids[:0]
+        p = probabilities[ids]
+        last = np.partition(p, count - 1)[count - 1]  # the highest that is replaced
+        below, equal = ids[p < last], ids[p == last]
+        oldest = equal[np.argsort(-self.ages[equal], kind="stable")]
+        return np.sort(np.concatenate([below, oldest[: count - len(below)]]))
 
     def renew(self, ids: Ids, rng: "Generator") -> Self:
         """The candidates after a refresh, with newly drawn tasks in place of `ids` [k]."""
@@ -99,7 +107,9 @@ def _pool_from(saved: NamedArrays, like: TaskPool) -> TaskPool:
 
 def kept_tasks(n: int, replaced: Ids) -> SharedTasks:
     """The tasks that are the same before and after `replaced` [k] of n changed."""
-    kept = np.setdiff1d(np.arange(n), replaced)
+    same = np.ones(n, dtype=bool)
+    same[replaced] = False
+    kept = np.flatnonzero(same)
     return SharedTasks(kept, kept)
 
 
