@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING
 from procurl.internals.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from procurl.experiments.analysis.curve_statistics import (
+        area_under_curve,
+        steps_to_reach,
+        time_to_threshold,
+    )
     from procurl.experiments.analysis.curves import curves_from_rows
     from procurl.experiments.analysis.standings import standings, with_test
     from procurl.experiments.analysis.statistics import (
-        area_under_curve,
         difference_interval,
         iqm,
         iqm_interval,
         mean_interval,
         probability_of_improvement,
-        steps_to_reach,
-        time_to_threshold,
     )
     from procurl.experiments.analysis.tables import (
         as_csv,
@@ -54,17 +56,19 @@ if TYPE_CHECKING:
     from procurl.records.store import open_experiment, read_store
 
 _MODULES = {
+    "procurl.experiments.analysis.curve_statistics": (
+        "area_under_curve",
+        "steps_to_reach",
+        "time_to_threshold",
+    ),
     "procurl.experiments.analysis.curves": ("curves_from_rows",),
     "procurl.experiments.analysis.standings": ("standings", "with_test"),
     "procurl.experiments.analysis.statistics": (
-        "area_under_curve",
         "difference_interval",
         "iqm",
         "iqm_interval",
         "mean_interval",
         "probability_of_improvement",
-        "steps_to_reach",
-        "time_to_threshold",
     ),
     "procurl.experiments.analysis.tables": (
         "as_csv",

@@ -10,19 +10,21 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from procurl.experiments.analysis import resampling
+from procurl.experiments.analysis.curve_statistics import (
+    area_under_curve,
+    smooth,
+    steps_to_reach,
+    time_to_threshold,
+)
 from procurl.experiments.analysis.statistics import (
     Estimate,
-    area_under_curve,
     difference_interval,
     iqm,
     iqm_interval,
     mean_interval,
     mean_over_runs,
     probability_of_improvement,
-    smooth,
     standard_error,
-    steps_to_reach,
-    time_to_threshold,
 )
 
 NAN = float("nan")

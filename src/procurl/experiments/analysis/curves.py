@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from procurl.internals.arrays import Floats
 from procurl.records.evaluation import Evaluation
-from procurl.records.experiment import TARGETS, TEST
+from procurl.records.experiment import TARGETS, TEST, pool_index
 from procurl.records.export import ExportRow
-from procurl.records.results import Results
+from procurl.records.results import Results, RunId
 
 
 class Curve(NamedTuple):
@@ -24,6 +24,7 @@ class Curve(NamedTuple):
     env_steps: Floats  # [r, k] training and teacher
     seconds: Floats  # [r, k] of training
     test_name: str = TEST  # what tables call the test pool
+    pools: NDArray[np.int64] | None = None  # [r] which of several pools each run played
 
     def at(self, step: int) -> Floats:
         """[r] performance at that step, NaN for runs not evaluated there."""
@@ -98,6 +99,7 @@ class Point(NamedTuple):
 
     label: str
     seed: int
+    pool: int | None  # which of several; None if there is only one
     step: int
     values: tuple[float, float, float, float]  # performance, test performance, env steps, seconds
 
@@ -105,7 +107,7 @@ class Point(NamedTuple):
 def learning_curves(results: Results) -> list[Curve]:
     """One curve per contender, in the order of the results, over all runs with evaluations."""
     found = _gather(
-        _point(run.label, run.seed, at)
+        _point(run.label, run.seed, _pool(run, results), at)
         for run in results.runs
         for at in results.evaluations.get(run, ())
     )
@@ -118,6 +120,7 @@ def curves_from_rows(rows: Iterable[ExportRow]) -> list[Curve]:
         _point(
             f"{row.strategy}:{row.setting}" if row.setting else row.strategy,
             row.seed,
+            row.pool,
             row.evaluation,
         )
         for row in rows
@@ -134,9 +137,13 @@ def by_label(curves: Iterable[Curve]) -> Mapping[str, Curve]:
     return {curve.label: curve for curve in curves}
 
 
-def _point(label: str, seed: int, at: Evaluation) -> Point:
+def _pool(run: RunId, results: Results) -> int | None:
+    return pool_index(run.seed, len(results.pools)) if results.other_pools else None
+
+
+def _point(label: str, seed: int, pool: int | None, at: Evaluation) -> Point:
     values = (at.performance, _number(at.test_performance), at.env_steps, at.seconds)
-    return Point(label, seed, at.step, values)
+    return Point(label, seed, pool, at.step, values)
 
 
 def _gather(points: Iterable[Point]) -> list[Curve]:
@@ -151,7 +158,9 @@ def _curve(label: str, points: list[Point]) -> Curve:
     steps, column = np.unique([point.step for point in points], return_inverse=True)
     values = np.full((4, len(seeds), len(steps)), np.nan)
     values[:, row, column] = np.array([point.values for point in points], dtype=np.float64).T
-    return Curve(label, seeds, steps, *values)
+    pools = {point.seed: point.pool for point in points if point.pool is not None}
+    played = np.array([pools[seed] for seed in seeds.tolist()]) if pools else None
+    return Curve(label, seeds, steps, *values)._replace(pools=played)
 
 
 def _number(value: float | None) -> float:

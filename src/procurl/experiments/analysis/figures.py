@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from procurl.experiments.analysis.curve_statistics import SMOOTHING_WINDOW, smooth
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.labels import short_name, step_label
 from procurl.experiments.analysis.legends import add_legend, is_narrow, legend_label, legend_size
 from procurl.experiments.analysis.statistics import (
-    SMOOTHING_WINDOW,
     Interval,
     mean_over_runs,
-    smooth,
     standard_error,
 )
 from procurl.internals.arrays import Floats
@@ -234,7 +233,7 @@ def curve_axis(curve: Curve, x: str) -> Floats:
 def mean_curve(curve: Curve) -> tuple[Floats, Floats]:
     """([k] mean, [k] standard error) over runs of the smoothed curves; NaN without a value."""
     heights = smooth(curve.performance, SMOOTHING_WINDOW)
-    error = np.array([standard_error(column) for column in heights.T])
+    error = np.array([standard_error(column, curve.pools) for column in heights.T])
     return mean_over_runs(heights), error
 
 

@@ -3,6 +3,8 @@
 Counts replace the drawn values, so that no resample has to be sorted.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from procurl.internals.arrays import Floats
@@ -29,6 +31,54 @@ def draw_counts(rng: np.random.Generator, sample: Floats, levels: Floats, count:
     drawn = np.searchsorted(levels, sample)[rng.integers(n, size=(count, n))]
     flat = (drawn + k * np.arange(count)[:, None]).ravel()
     return np.bincount(flat, minlength=count * k).reshape(count, k).astype(np.float64)
+
+
+def draw_counts_over_pools(
+    rng: np.random.Generator, samples: Sequence[Floats], levels: Floats, count: int
+) -> Floats:
+    """[count, k] the counts of resamples that draw pools, and then runs of each pool drawn.
+
+    Args:
+        rng: random numbers.
+        samples: the values of each of n pools; a resample has n pools, drawn with replacement.
+        levels: [k] ascending.
+        count: number of resamples.
+    """
+    n = len(samples)
+    times = rng.multinomial(n, np.full(n, 1 / n), size=count)  # each pool was drawn
+    counts = np.zeros((count, len(levels)))
+    for sample, drawn in zip(samples, times.T, strict=True):
+        # A pool that is drawn twice has its runs drawn twice as often.
+        runs = rng.multinomial(drawn * len(sample), np.full(len(sample), 1 / len(sample)))
+        np.add.at(counts.T, np.searchsorted(levels, sample), runs.T)
+    return counts
+
+
+def draw_chances_over_pools(
+    rng: np.random.Generator, pairs: Sequence[tuple[Floats, Floats]], count: int
+) -> Floats:
+    """[count] mean over pools of the share of pairs that the first side wins, in resamples.
+
+    Args:
+        rng: random numbers.
+        pairs: the values of both sides on each of n pools; a resample has n pools, drawn with
+            replacement, and runs of both sides on each.
+        count: number of resamples.
+    """
+    n = len(pairs)
+    times = rng.multinomial(n, np.full(n, 1 / n), size=count)
+    total = np.zeros(count)
+    for (mine, other), drawn in zip(pairs, times.T, strict=True):
+        levels = np.unique(np.concatenate([mine, other]))
+        resample = np.repeat(np.arange(count), drawn)
+        found = [
+            share_of_wins(
+                draw_counts(rng, mine, levels, size), draw_counts(rng, other, levels, size)
+            )
+            for size in portions(len(resample), len(levels))
+        ]
+        total += np.bincount(resample, np.concatenate([*found, np.zeros(0)]), minlength=count)
+    return total / n
 
 
 def portions(resamples: int, width: int) -> list[int]:

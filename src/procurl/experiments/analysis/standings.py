@@ -6,16 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from procurl.experiments.analysis.curve_intervals import improvement_at, interval_at, interval_of
+from procurl.experiments.analysis.curve_statistics import (
+    TimeToThreshold,
+    area_under_curve,
+    time_to_threshold,
+)
 from procurl.experiments.analysis.curves import Curve, by_label
 from procurl.experiments.analysis.statistics import (
     Estimate,
     Interval,
-    TimeToThreshold,
-    area_under_curve,
     iqm_interval,
     mean_interval,
-    probability_of_improvement,
-    time_to_threshold,
 )
 from procurl.internals.arrays import Floats
 from procurl.records.experiment import TEST
@@ -70,15 +72,15 @@ def standings(
                 curve.label,
                 len(curve.seeds),
                 shown,
-                tuple(mean_interval(curve.at(step)) for step in shown),
-                iqm_interval(curve.at(last)),
+                tuple(interval_at(curve, step) for step in shown),
+                iqm_interval(curve.at(last), pools=curve.pools),
                 _improvement(curve, base, last),
-                mean_interval(area_under_curve(until.steps, until.performance)),
+                interval_of(curve, area_under_curve(until.steps, until.performance)),
                 None
                 if threshold is None
                 else time_to_threshold(until.steps, until.performance, threshold),
-                mean_interval(curve.env_steps_at(last)),
-                mean_interval(curve.seconds_at(last)),
+                interval_of(curve, curve.env_steps_at(last)),
+                interval_of(curve, curve.seconds_at(last)),
             )
         )
     return rows
@@ -92,7 +94,7 @@ def halfway(curves: Sequence[Curve], last: int) -> float | None:
     """
     first = min(int(curve.steps[0]) for curve in curves)
     starts = np.concatenate([curve.at(first) for curve in curves])
-    means = [mean_interval(curve.at(last)).mean for curve in curves]
+    means = [interval_at(curve, last).mean for curve in curves]
     start = mean_interval(starts).mean
     best = max((mean for mean in means if not math.isnan(mean)), default=start)
     return (start + best) / 2 if best > start and first < last else None
@@ -108,7 +110,9 @@ def with_test(rows: Sequence[Standing], curves: Sequence[Curve]) -> list[Standin
     if not any(curve.has_test for curve in curves):
         return list(rows)
     return [
-        row._replace(test=mean_interval(curve.test_at(row.steps[-1])), test_name=curve.test_name)
+        row._replace(
+            test=interval_of(curve, curve.test_at(row.steps[-1])), test_name=curve.test_name
+        )
         for row, curve in zip(rows, curves, strict=True)
     ]
 
@@ -124,10 +128,9 @@ def _improvement(curve: Curve, base: Curve | None, step: int) -> Estimate | None
     """Probability of improvement over the baseline; None if a side has a single run."""
     if base is None or base is curve:
         return None
-    ours, theirs = curve.at(step), base.at(step)
-    if min(_count(ours), _count(theirs)) < 2:
+    if min(_count(curve.at(step)), _count(base.at(step))) < 2:
         return None
-    return probability_of_improvement(ours, theirs)
+    return improvement_at(curve, base, step)
 
 
 def _count(values: Floats) -> int:

@@ -1,8 +1,11 @@
-"""Statistics over runs: intervals, interquartile means, comparisons, areas, steps to a threshold.
+"""Statistics over runs: intervals, interquartile means and comparisons.
 
 Values come one per run. NaN means "not measured", such as an evaluation that a run has not reached
 yet. Such runs are left out, and the number of runs counted is reported. All randomness comes from
 the seed argument.
+
+If runs were spread over several pools, `pools` says which pool each run played. Intervals then tell
+what to expect on further pools: they follow from the spread between pools as well as between runs.
 """
 
 import math
@@ -10,40 +13,28 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from procurl.experiments.analysis.resampling import (
     counts_at,
+    draw_chances_over_pools,
     draw_counts,
+    draw_counts_over_pools,
     portions,
     share_of_wins,
+)
+from procurl.experiments.analysis.samples import (
+    by_environment,
+    by_pool,
+    pairs_by_pool,
+    sample_of,
 )
 from procurl.internals.arrays import Floats
 from procurl.internals.checks import require_integer, require_number
 
-__all__ = [
-    "SMOOTHING_WINDOW",
-    "Estimate",
-    "Floats",
-    "Interval",
-    "TimeToThreshold",
-    "area_under_curve",
-    "difference_interval",
-    "iqm",
-    "iqm_interval",
-    "mean_interval",
-    "mean_over_runs",
-    "probability_of_improvement",
-    "smooth",
-    "standard_error",
-    "steps_to_reach",
-    "time_to_threshold",
-]
-
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-FEWEST_RUNS = 3  # for an interval: two runs say next to nothing about how runs vary
-SMOOTHING_WINDOW = 5  # evaluations, in figures only
+FEWEST = 3  # runs, or pools, for an interval: two say next to nothing about how they vary
 
 
 class Interval(NamedTuple):
@@ -75,59 +66,75 @@ class Estimate(NamedTuple):
         return f"{self.value:.2f}{ends}"
 
 
-class TimeToThreshold(NamedTuple):
-    """How soon runs reached a threshold, including the runs that never did."""
-
-    threshold: float
-    runs: int
-    reached: int
-    median: float  # steps over all runs, infinite if at least half never reached it
-
-    @property
-    def goal(self) -> str:
-        """The threshold with two significant digits, or all digits before the point."""
-        digits = ".0f" if abs(self.threshold) >= 100 else ".2g"
-        return f"{float(f'{self.threshold:{digits}}'):,g}"
-
-
-def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+def mean_interval(
+    values: ArrayLike, confidence: float = CONFIDENCE, pools: ArrayLike | None = None
+) -> Interval:
     """Mean ± t·standard error, as in the paper's tables.
 
     t is the quantile of Student's distribution with n − 1 degrees of freedom. Fewer than three runs
     have a mean and no interval: for two, t is 12.7. Equal values have an interval of width 0.
 
+    With several pools, n is their number, and the standard error is that of `standard_error`.
+
     >>> str(mean_interval([0.1, 0.2, 0.3, 0.4]))
     '0.25 ± 0.21'
+    >>> str(mean_interval([0.1, 0.1, 0.3, 0.3, 0.5, 0.5], pools=[0, 0, 1, 1, 2, 2]))
+    '0.30 ± 0.50'
+
+    Args:
+        values: [r] one per run.
+        confidence: of the interval.
+        pools: [r] which pool each run played; None for a single one.
     """
     from scipy.special import stdtrit
 
     _check_confidence(confidence)
-    sample = _sample(values)
-    n = len(sample)
-    if n < FEWEST_RUNS:
-        return Interval(float(sample.mean()) if n else math.nan, math.nan, n)
+    samples = list(by_pool(values, pools).values())
+    together = np.concatenate(samples)
+    n = len(together) if len(samples) == 1 else len(samples)
+    if n < FEWEST:
+        mean = float(together.mean()) if len(together) else math.nan
+        return Interval(mean, math.nan, len(together))
     t = stdtrit(n - 1, (1 + confidence) / 2)
-    return Interval(float(sample.mean()), float(t * _standard_error(sample)), n)
+    return Interval(float(together.mean()), float(t * _standard_error(samples)), len(together))
 
 
 def mean_over_runs(values: ArrayLike) -> Floats:
     """[k] means over runs of values [r, k], NaN where no run has one."""
     columns = np.asarray(values, dtype=np.float64).T
-    return np.array([column.mean() if column.size else np.nan for column in map(_sample, columns)])
+    return np.array(
+        [column.mean() if column.size else np.nan for column in map(sample_of, columns)]
+    )
 
 
 def difference_interval(
-    ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE
+    ours: ArrayLike,
+    theirs: ArrayLike,
+    confidence: float = CONFIDENCE,
+    pools: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Estimate:
     """Our mean minus theirs, with Welch's t interval for unequal variances.
 
+    With several pools, it is the mean over the pools of both sides of the difference on each, with
+    the t interval of these differences.
+
     >>> str(difference_interval([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]))
     '0.00 [-2.27, 2.27]'
+
+    Args:
+        ours: [r] one per run.
+        theirs: [s] likewise.
+        confidence: of the interval.
+        pools: ([r], [s]) which pool each run played; None for a single one.
     """
     from scipy.stats import ttest_ind
 
     _check_confidence(confidence)
-    mine, other = _sample(ours), _sample(theirs)
+    pairs = pairs_by_pool(ours, theirs, pools)
+    if len(pairs) > 1:
+        apart = mean_interval([mine.mean() - other.mean() for mine, other in pairs], confidence)
+        return Estimate(apart.mean, apart.mean - apart.half_width, apart.mean + apart.half_width)
+    [(mine, other)] = pairs
     if len(mine) < 2 or len(other) < 2:
         return Estimate(math.nan, math.nan, math.nan)
     between = float(mine.mean() - other.mean())
@@ -137,10 +144,19 @@ def difference_interval(
     return Estimate(between, float(interval.low), float(interval.high))
 
 
-def standard_error(values: ArrayLike) -> float:
-    """The standard error of the mean; 0 for a single value, which is then drawn as a plain line."""
-    sample = _sample(values)
-    return _standard_error(sample) if len(sample) > 1 else 0.0
+def standard_error(values: ArrayLike, pools: ArrayLike | None = None) -> float:
+    """The standard error of the mean; 0 for a single value, which is then drawn as a plain line.
+
+    With n pools it is √(n/(n − 1)·Σ S²)/r over r runs, where S is the sum over the runs of a pool
+    of their deviations from the mean. If all pools have as many runs, it is the standard error of
+    the mean of n values, the means of the pools.
+
+    Args:
+        values: [r] one per run.
+        pools: [r] which pool each run played; None for a single one.
+    """
+    samples = list(by_pool(values, pools).values())
+    return _standard_error(samples) if sum(map(len, samples)) > 1 else 0.0
 
 
 def iqm(values: ArrayLike) -> float:
@@ -152,7 +168,7 @@ def iqm(values: ArrayLike) -> float:
     >>> iqm([0.0, 1.0, 2.0, 9.0])
     1.5
     """
-    sample = np.sort(_sample(values))
+    sample = np.sort(sample_of(values))
     if not len(sample):
         return math.nan
     edges = _middle(np.arange(len(sample) + 1) / len(sample))
@@ -164,10 +180,14 @@ def iqm_interval(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    pools: ArrayLike | None = None,
 ) -> Estimate:
     """Interquartile mean over all runs with a stratified bootstrap interval (percentiles).
 
     There is no interval unless some environment has three runs.
+
+    With several pools of one environment, a resample draws pools and then runs of each, and the
+    interval is widened by `small_number_factor`. There is none for fewer than three pools.
 
     Args:
         strata: the values of one environment's runs, or a list with those of each environment. Runs
@@ -175,21 +195,28 @@ def iqm_interval(
         confidence: of the interval.
         resamples: number of bootstrap resamples.
         seed: of the bootstrap.
+        pools: [r] which pool each run of one environment played; None for a single one.
     """
-    samples = _strata(strata)
+    samples = by_environment(strata) if pools is None else list(by_pool(strata, pools).values())
+    spread = pools is not None and len(samples) > 1
     rng = _generator(resamples, confidence, seed)
     together = np.concatenate(samples)
     if not len(together):
         return Estimate(math.nan, math.nan, math.nan)
-    if max(len(sample) for sample in samples) < FEWEST_RUNS:
+    if (len(samples) if spread else max(map(len, samples))) < FEWEST:
         return Estimate(iqm(together), math.nan, math.nan)
     levels = np.unique(together)
     drawn = []
     for count in portions(resamples, len(together)):
-        counts = sum(draw_counts(rng, sample, levels, count) for sample in samples)
-        shares = np.cumsum(counts, axis=1) / len(together)
+        counts: Any
+        if spread:
+            counts = draw_counts_over_pools(rng, samples, levels, count)
+        else:
+            counts = sum(draw_counts(rng, sample, levels, count) for sample in samples)
+        shares = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
         drawn.append(np.diff(_middle(shares), axis=1, prepend=_middle(0.0)) @ levels)
-    return _estimate(iqm(together), np.concatenate(drawn), confidence)
+    factor = small_number_factor(len(samples), confidence) if spread else 1.0
+    return _estimate(iqm(together), np.concatenate(drawn), confidence, factor)
 
 
 def probability_of_improvement(
@@ -198,6 +225,7 @@ def probability_of_improvement(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    pools: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Estimate:
     """The chance that a run of ours does better than a run of theirs, a tie counting half.
 
@@ -205,10 +233,28 @@ def probability_of_improvement(
     both sides within each environment. There is no interval unless both sides have three runs in
     some environment.
 
+    With several pools of one environment, runs on the same pool are compared, and it is the mean
+    over the pools of both sides. A resample draws pools, the same for both sides, and then runs of
+    each. The interval is widened by `small_number_factor`; there is none for fewer than three
+    pools.
+
     >>> probability_of_improvement([1.0, 2.0], [0.0, 1.0]).value
     0.875
+
+    Args:
+        ours: the values of one environment's runs, or a list with those of each environment.
+        theirs: likewise.
+        confidence: of the interval.
+        resamples: number of bootstrap resamples.
+        seed: of the bootstrap.
+        pools: which pool each run of ours and of theirs played, in one environment; None for a
+            single one.
     """
-    mine_all, other_all = _strata(ours), _strata(theirs)
+    if pools is not None:
+        pairs = pairs_by_pool(ours, theirs, pools)
+        if len(pairs) > 1:
+            return _improvement_over_pools(pairs, confidence, resamples, seed)
+    mine_all, other_all = by_environment(ours), by_environment(theirs)
     if len(mine_all) != len(other_all):
         raise ValueError(
             "ours and theirs must come from the same environments, "
@@ -229,104 +275,51 @@ def probability_of_improvement(
             for count in portions(resamples, len(levels))
         ]
         drawn += np.concatenate(found) / len(pairs)
-    if max(min(len(mine), len(other)) for mine, other in pairs) < FEWEST_RUNS:
+    if max(min(len(mine), len(other)) for mine, other in pairs) < FEWEST:
         return Estimate(float(value), math.nan, math.nan)
     return _estimate(float(value), drawn, confidence)
 
 
-def area_under_curve(steps: ArrayLike, performance: ArrayLike) -> Floats:
-    """[runs] mean height of learning curves between their first and last evaluation.
+def _improvement_over_pools(
+    pairs: Sequence[tuple[Floats, Floats]], confidence: float, resamples: int, seed: int
+) -> Estimate:
+    """`probability_of_improvement` from the runs of both sides on each of several pools."""
+    rng = _generator(resamples, confidence, seed)
+    wins = [np.subtract.outer(mine, other) for mine, other in pairs]
+    value = float(np.mean([np.mean(np.where(apart == 0.0, 0.5, apart > 0.0)) for apart in wins]))
+    if len(pairs) < FEWEST:
+        return Estimate(value, math.nan, math.nan)
+    factor = small_number_factor(len(pairs), confidence)
+    drawn = draw_chances_over_pools(rng, pairs, resamples)
+    found = _estimate(value, drawn, confidence, factor)
+    return found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0))
 
-    Straight lines join the evaluations. A single evaluation is its own area. A run that lacks an
-    evaluation has NaN, because a shorter curve cannot be compared.
 
-    Args:
-        steps: [k] ascending.
-        performance: [runs, k], or [k] for a single run.
+def small_number_factor(pools: int, confidence: float = CONFIDENCE) -> float:
+    """How much wider than its percentiles a bootstrap interval over few pools is made.
+
+    t/z, the quantile of Student's distribution with n − 1 degrees of freedom divided by the normal
+    distribution's: percentiles of a resample of n pools know as little of the spread between pools
+    as a standard error from n values. It is 1.42 for 5 pools and 1.15 for 10.
     """
-    at, heights = _curves(steps, performance)
-    if at.size == 1:
-        return heights[:, 0].copy()
-    area = (np.diff(at) * (heights[:, 1:] + heights[:, :-1]) / 2).sum(axis=1)
-    return np.asarray(area / (at[-1] - at[0]), dtype=np.float64)
+    from scipy.special import ndtri, stdtrit
+
+    upper = (1 + confidence) / 2
+    return float(stdtrit(pools - 1, upper) / ndtri(upper)) if confidence < 1.0 else 1.0
 
 
-def steps_to_reach(steps: ArrayLike, performance: ArrayLike, threshold: float) -> Floats:
-    """[runs] steps of the first evaluation at or above the threshold, infinite if there is none.
-
-    Args:
-        steps: [k] ascending.
-        performance: [runs, k], or [k] for a single run.
-        threshold: to reach.
-    """
-    at, heights = _curves(steps, performance)
-    require_number("threshold", threshold)
-    there = heights >= threshold
-    return np.where(there.any(axis=1), at[there.argmax(axis=1)], np.inf)
-
-
-def time_to_threshold(
-    steps: ArrayLike, performance: ArrayLike, threshold: float
-) -> TimeToThreshold:
-    """How many runs reached the threshold, and the median number of steps over all runs."""
-    taken = steps_to_reach(steps, performance, threshold)
-    count = int(np.isfinite(taken).sum())
-    median = float(np.median(taken)) if len(taken) else math.nan
-    return TimeToThreshold(threshold, len(taken), count, median)
-
-
-def smooth(performance: ArrayLike, over: int = SMOOTHING_WINDOW) -> Floats:
-    """Each evaluation as the mean of the `over` evaluations around it, fewer at the ends.
-
-    NaN is left out of the means and stays NaN.
-
-    Args:
-        performance: [..., k].
-        over: an odd number of evaluations.
-    """
-    require_integer("over", over, at_least=1)
-    if over % 2 == 0:
-        raise ValueError(f"over must be odd, so that a curve is not shifted, got {over}")
-    heights = np.asarray(performance, dtype=np.float64)
-    there = np.isfinite(heights)
-    sums, counts = (
-        _window_sums(values, over // 2) for values in (np.where(there, heights, 0.0), there)
-    )
-    return np.where(there, sums / np.maximum(counts, 1.0), np.nan)
-
-
-def _window_sums(values: NDArray[Any], half: int) -> Floats:
-    """[..., k] sums over the entries at most `half` places away."""
-    k = values.shape[-1]
-    widths = [(0, 0)] * (values.ndim - 1) + [(half, half)]
-    padded = np.pad(values.astype(np.float64), widths)
-    return np.asarray(sum(padded[..., i : i + k] for i in range(2 * half + 1)), dtype=np.float64)
-
-
-def _sample(values: ArrayLike) -> Floats:
-    """[n] the values without NaN; raises on infinite ones."""
-    sample = np.asarray(values, dtype=np.float64)
-    if sample.ndim != 1:
-        raise ValueError(f"values must have the shape [runs], got {list(sample.shape)}")
-    if np.isinf(sample).any():
-        raise ValueError("values must not be infinite: their mean is not defined")
-    return sample[~np.isnan(sample)]
-
-
-def _strata(strata: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
-    """The values of each environment, whether one or several are given."""
-    if isinstance(strata, np.ndarray):
-        return [_sample(row) for row in np.atleast_2d(strata)]
-    given: Any = strata
-    nested = [value for value in given if np.ndim(value)]
-    return [_sample(stratum) for stratum in (nested or [given])]
-
-
-def _standard_error(sample: Floats) -> float:
+def _standard_error(samples: Sequence[Floats]) -> float:
+    """Of the mean over the runs of one or more pools."""
+    together = np.concatenate(samples)
     # Equal values have no spread, whatever rounding makes of their mean.
-    if (sample == sample[0]).all():
+    if (together == together[0]).all():
         return 0.0
-    return float(sample.std(ddof=1) / math.sqrt(len(sample)))
+    n = len(samples)
+    if n == 1:
+        return float(together.std(ddof=1) / math.sqrt(len(together)))
+    mean = together.mean()
+    sums = np.array([(sample - mean).sum() for sample in samples])
+    return float(math.sqrt(n / (n - 1) * (sums**2).sum()) / len(together))
 
 
 def _middle(share: Any) -> Any:
@@ -345,20 +338,10 @@ def _check_confidence(confidence: float) -> None:
     require_number("confidence", confidence, above=0.0, at_most=1.0)
 
 
-def _estimate(value: float, drawn: Floats, confidence: float) -> Estimate:
+def _estimate(value: float, drawn: Floats, confidence: float, factor: float = 1.0) -> Estimate:
+    """A value with the percentiles of resamples, `factor` times as far from it."""
     tail = (1 - confidence) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
-    return Estimate(value, float(low), float(high))
-
-
-def _curves(steps: ArrayLike, performance: ArrayLike) -> tuple[Floats, Floats]:
-    at = np.asarray(steps, dtype=np.float64)
-    heights = np.atleast_2d(np.asarray(performance, dtype=np.float64))
-    if at.ndim != 1 or at.size == 0 or heights.shape[-1] != at.size:
-        raise ValueError(
-            f"performance must have one entry per step, got {list(heights.shape)} "
-            f"for {at.size} steps"
-        )
-    if (np.diff(at) <= 0).any():
-        raise ValueError("steps must ascend")
-    return at, heights
+    if factor == 1.0:
+        return Estimate(value, float(low), float(high))
+    return Estimate(value, *(value + factor * (float(end) - value) for end in (low, high)))

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from procurl.experiments.analysis.curve_intervals import interval_at, interval_of
+from procurl.experiments.analysis.curve_statistics import TimeToThreshold
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.standings import (
@@ -14,7 +16,9 @@ from procurl.experiments.analysis.standings import (
     Standing,
     shown_steps,
 )
-from procurl.experiments.analysis.statistics import TimeToThreshold, mean_interval
+from procurl.experiments.analysis.statistics import (
+    mean_interval,
+)
 from procurl.internals.arrays import Floats
 
 FORMULA = ("=", "+", "-", "@", "\t")  # how the cells begin that spreadsheets compute
@@ -39,8 +43,8 @@ def terminal_table(curves: Sequence[Curve]) -> Table:
     head += ["env steps", "seconds"]
     rows = []
     for curve in curves:
-        cells = [str(mean_interval(curve.at(step))) for step in shown]
-        cells += [str(mean_interval(curve.test_at(shown[-1])))] * tested
+        cells = [str(interval_at(curve, step)) for step in shown]
+        cells += [str(interval_of(curve, curve.test_at(shown[-1])))] * tested
         cells += [step_label(_latest(curve.env_steps)), f"{_latest(curve.seconds):.0f}"]
         rows.append((curve.label, str(len(curve.seeds)), *cells))
     return Table(tuple(head), tuple(rows))

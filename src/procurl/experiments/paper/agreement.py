@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from procurl.experiments.analysis.curve_intervals import interval_at
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import Pair
 from procurl.experiments.analysis.labels import MISSING, step_label
-from procurl.experiments.analysis.statistics import Interval, mean_interval
+from procurl.experiments.analysis.statistics import Interval
 from procurl.experiments.analysis.tables import Table
 from procurl.experiments.paper.published import published_number
 from procurl.experiments.presets import preset
@@ -87,7 +88,7 @@ def compare_rows(
     made = []
     for row in rows:
         curve = curves.get(row.contender)
-        ours = None if curve is None else interval_or_none(mean_interval(curve.at(step)))
+        ours = None if curve is None else interval_or_none(interval_at(curve, step))
         made.append(
             Pair(row.label, ours, interval_or_none(published_number(table, env, row.paper, step)))
         )

@@ -11,17 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from procurl.experiments.analysis.curve_intervals import improvement_at, interval_at
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.labels import MISSING, step_label
-from procurl.experiments.analysis.statistics import (
-    Estimate,
-    mean_interval,
-    probability_of_improvement,
-)
+from procurl.experiments.analysis.statistics import Estimate, Interval
 from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.paper.agreement import ABLATIONS
 from procurl.experiments.paper.run_pages import Page, RecordsBySweep
-from procurl.internals.arrays import Floats
 from procurl.internals.files import write_text
 
 FAILED = 0.1  # a strategy whose interval lies below this has failed
@@ -52,21 +48,28 @@ class Claim(NamedTuple):
     check: Callable[[Curves, int], Verdict]
 
 
-def values(curves: Curves, name: str, step: int) -> Floats:
-    """[r] performance of a contender at a step; raises MissingRuns if it has none."""
-    at = curves[name].at(step) if name in curves else np.zeros(0)
-    if np.isnan(at).all():
+def curve_of(curves: Curves, name: str, step: int) -> Curve:
+    """The curve of a contender; raises MissingRuns if it has no evaluation at the step."""
+    if name not in curves or np.isnan(curves[name].at(step)).all():
         raise MissingRuns(f"{name} at {step_label(step)} steps")
-    return at
+    return curves[name]
+
+
+def mean_of(curves: Curves, name: str, step: int) -> Interval:
+    """The mean performance of a contender at a step."""
+    return interval_at(curve_of(curves, name, step), step)
+
+
+def chance_of(curves: Curves, ours: str, theirs: str, step: int) -> Estimate:
+    """The probability that a run of a contender is better at a step than a run of another."""
+    return improvement_at(curve_of(curves, ours, step), curve_of(curves, theirs, step), step)
 
 
 def better(ours: str, theirs: str) -> Callable[[Curves, int], Verdict]:
     """A contender is better than another."""
 
     def check(curves: Curves, step: int) -> Verdict:
-        chance = probability_of_improvement(
-            values(curves, ours, step), values(curves, theirs, step)
-        )
+        chance = chance_of(curves, ours, theirs, step)
         holds = True if chance.low > 0.5 else False if chance.high < 0.5 else None
         return Verdict(holds, f"{_means(curves, step, ours, theirs)}; P(better) {chance}")
 
@@ -77,9 +80,7 @@ def not_worse(ours: str, theirs: str) -> Callable[[Curves, int], Verdict]:
     """A contender is better than another, or tied."""
 
     def check(curves: Curves, step: int) -> Verdict:
-        chance = probability_of_improvement(
-            values(curves, ours, step), values(curves, theirs, step)
-        )
+        chance = chance_of(curves, ours, theirs, step)
         evidence = f"{_means(curves, step, ours, theirs)}; P(better) {chance}"
         return Verdict(_unless([chance.high < 0.5], [chance]), evidence)
 
@@ -90,10 +91,7 @@ def matches_all(ours: str) -> Callable[[Curves, int], Verdict]:
     """No baseline is better than a contender."""
 
     def check(curves: Curves, step: int) -> Verdict:
-        mine = values(curves, ours, step)
-        chances = {
-            name: probability_of_improvement(mine, values(curves, name, step)) for name in BASELINES
-        }
+        chances = {name: chance_of(curves, ours, name, step) for name in BASELINES}
         text = "; ".join(f"better than {name} with P {chance}" for name, chance in chances.items())
         behind = [chance.high < 0.5 for chance in chances.values()]
         return Verdict(_unless(behind, chances.values()), text)
@@ -105,7 +103,7 @@ def fails(name: str) -> Callable[[Curves, int], Verdict]:
     """A contender learns next to nothing."""
 
     def check(curves: Curves, step: int) -> Verdict:
-        interval = mean_interval(values(curves, name, step))
+        interval = mean_of(curves, name, step)
         return Verdict(interval.mean + interval.half_width < FAILED, f"{name} {interval}")
 
     return check
@@ -116,10 +114,8 @@ def best_or_tied(which: str, env: str) -> Callable[[Curves, int], Verdict]:
     others = [row for row in ABLATIONS[which].rows(env) if row.contender != "procurl-val"]
 
     def check(curves: Curves, step: int) -> Verdict:
-        plain = values(curves, "procurl-val", step)
         chances = {
-            row.label: probability_of_improvement(values(curves, row.contender, step), plain)
-            for row in others
+            row.label: chance_of(curves, row.contender, "procurl-val", step) for row in others
         }
         ahead = [chance.low > 0.5 for chance in chances.values()]
         text = "; ".join(f"{label} better with P {chance}" for label, chance in chances.items())
@@ -133,8 +129,8 @@ def flat(which: str, env: str) -> Callable[[Curves, int], Verdict]:
     rows = ABLATIONS[which].rows(env)
 
     def check(curves: Curves, step: int) -> Verdict:
-        means = {row.label: mean_interval(values(curves, row.contender, step)) for row in rows}
-        plain = mean_interval(values(curves, "procurl-val", step)).mean
+        means = {row.label: mean_of(curves, row.contender, step) for row in rows}
+        plain = mean_of(curves, "procurl-val", step).mean
         farthest = max(abs(interval.mean - plain) for interval in means.values())
         text = "; ".join(f"{label}: {interval}" for label, interval in means.items())
         return Verdict(farthest <= FLAT, text)
@@ -242,4 +238,4 @@ def _unless(against: Iterable[bool], chances: Iterable[Estimate]) -> bool | None
 
 
 def _means(curves: Curves, step: int, *names: str) -> str:
-    return ", ".join(f"{name} {mean_interval(values(curves, name, step))}" for name in names)
+    return ", ".join(f"{name} {mean_of(curves, name, step)}" for name in names)

@@ -6,15 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from procurl.experiments.analysis.curve_intervals import improvement, interval_at, interval_of
+from procurl.experiments.analysis.curve_statistics import area_under_curve
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import draw_curves
 from procurl.experiments.analysis.labels import step_label
-from procurl.experiments.analysis.statistics import (
-    Estimate,
-    area_under_curve,
-    mean_interval,
-    probability_of_improvement,
-)
+from procurl.experiments.analysis.statistics import Estimate, Interval
 from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.compact_records.record import CompactRecords
 from procurl.experiments.paper.run_pages import CAPTION, Page, RecordsBySweep, picture
@@ -41,7 +38,7 @@ class Rival(NamedTuple):
     """The strategy with the largest area under its curve."""
 
     label: str
-    area: Floats  # [r] of its runs
+    area: Interval
     chance: Estimate  # that a run of ours has the larger area
 
 
@@ -67,8 +64,8 @@ def one_strategy_page(
             name,
             step_label(last),
             str(len(mine.seeds)),
-            str(mean_interval(mine.at(last))),
-            str(mean_interval(_area(mine))),
+            str(interval_at(mine, last)),
+            str(interval_of(mine, _area(mine))),
         )
         unaided = {label: curve for label, curve in curves.items() if not _is_aided(curve)}
         rivals = {
@@ -76,7 +73,7 @@ def one_strategy_page(
             "all": _rival(mine, curves),
         }
         for group, rival in rivals.items():
-            area = str(mean_interval(rival.area))
+            area = str(rival.area)
             cells = (group, rival.label, area, str(rival.chance), _verdict(rival.chance))
             lines.append((*numbers, *cells))
         verdicts.append(_verdict(next(iter(rivals.values())).chance))
@@ -116,7 +113,9 @@ def _is_aided(curve: Curve) -> bool:
 def _rival(mine: Curve, curves: Mapping[str, Curve]) -> Rival:
     areas = {label: _area(curve) for label, curve in curves.items()}
     label = max(areas, key=lambda name: float(areas[name].mean()))
-    return Rival(label, areas[label], probability_of_improvement(_area(mine), areas[label]))
+    best = curves[label]
+    chance = improvement(mine, best, _area(mine), areas[label])
+    return Rival(label, interval_of(best, areas[label]), chance)
 
 
 def _verdict(chance: Estimate) -> str:

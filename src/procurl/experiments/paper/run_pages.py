@@ -7,6 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.experiments.analysis.curriculum_figures import draw_curriculum, typical_pictures
+from procurl.experiments.analysis.curve_intervals import (
+    difference_at,
+    interval_at,
+    interval_of,
+)
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import (
     Pair,
@@ -16,7 +21,6 @@ from procurl.experiments.analysis.figures import (
 )
 from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.standings import Standing, standings
-from procurl.experiments.analysis.statistics import difference_interval, mean_interval
 from procurl.experiments.analysis.tables import (
     Table,
     as_csv,
@@ -174,7 +178,9 @@ def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
         cells = []
         best = curves[name].best(results.steps) if name in curves else (None, None)
         for panel, quantity, values in zip(panels, ("best", "best_test"), best, strict=True):
-            ours = None if values is None else interval_or_none(mean_interval(values))
+            ours = None
+            if values is not None:
+                ours = interval_or_none(interval_of(curves[name], values))
             paper = interval_or_none(
                 published_number("test", results.env, name, results.steps, quantity)
             )
@@ -248,9 +254,9 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
             drawn.append(curve._replace(label=f"{label} ({side.results.engine})"))
         both = np.intersect1d(ours.steps, other.steps).tolist()
         for step in sorted({both[(len(both) - 1) // 2], both[-1]}):
-            between = difference_interval(ours.at(step), other.at(step))
+            between = difference_at(ours, other, step)
             apart += [f"{label} at {step_label(step)}"] * (between.low > 0 or between.high < 0)
-            means = (mean_interval(curve.at(step)) for curve in (ours, other))
+            means = (interval_at(curve, step) for curve in (ours, other))
             cells = [cell for mean in means for cell in (str(mean), str(mean.runs))]
             lines.append((label, step_label(step), *cells, str(between)))
     table = Table(head, tuple(lines))
@@ -315,8 +321,8 @@ def cost_table(records: CompactRecords, step: int) -> Table:
     for name in METRICS_ROWS:
         cells = [MISSING, MISSING]
         if name in curves:
-            steps = mean_interval(curves[name].env_steps_at(step))
-            seconds = mean_interval(curves[name].seconds_at(step))
+            steps = interval_of(curves[name], curves[name].env_steps_at(step))
+            seconds = interval_of(curves[name], curves[name].seconds_at(step))
             width = int(records.facts_of(name).get("width") or 1)
             cells = [step_label(steps.mean), f"{seconds.mean / width:.3g}"]
         paper = [

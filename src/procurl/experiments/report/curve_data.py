@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from procurl.experiments.analysis.curve_intervals import interval_of
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures import COLORS, LineStyle, line_styles
-from procurl.experiments.analysis.statistics import mean_interval, mean_over_runs
+from procurl.experiments.analysis.statistics import mean_over_runs
 from procurl.experiments.report.encoding import column, round_digits
 from procurl.internals.arrays import Floats
 from procurl.records.results import Results
@@ -85,7 +86,7 @@ def _payload(curve: Curve, line: LineStyle, single: int) -> dict[str, Any]:
 
 def _heights(curve: Curve, single: int) -> dict[str, Any]:
     """Means and intervals of a curve, and single runs."""
-    intervals = [mean_interval(at) for at in curve.performance.T]
+    intervals = [interval_of(curve, at) for at in curve.performance.T]
     return {
         "mean": column([interval.mean for interval in intervals]),
         "half": column([interval.half_width for interval in intervals]),

@@ -1,20 +1,17 @@
 """The page's tables as HTML: final results and probability of improvement."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
+from itertools import combinations
 from typing import NamedTuple
 
+from procurl.experiments.analysis.curve_intervals import improvement_at
+from procurl.experiments.analysis.curve_statistics import TimeToThreshold
 from procurl.experiments.analysis.curves import Curve, by_label
 from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.standings import Standing
-from procurl.experiments.analysis.statistics import (
-    Estimate,
-    Interval,
-    TimeToThreshold,
-    probability_of_improvement,
-)
-from procurl.internals.arrays import Floats
+from procurl.experiments.analysis.statistics import Estimate, Interval
 
 MOST_COMPARED = 12
 SHADES = (0.55, 0.65, 0.75, 0.9)  # thresholds from which a cell of the matrix is darker
@@ -60,7 +57,7 @@ def improvement(curves: Sequence[Curve], rows: Sequence[Standing], places: Seque
     labels = [row.label for row in rows if row.label in kept]
     step = rows[0].steps[-1]
     curve = by_label(curves)
-    chances = _chances({label: curve[label].at(step) for label in labels})
+    chances = _chances([curve[label] for label in labels], step)
     about = (
         f"Probability that a run of the row's strategy has a higher return after {step:,} steps "
         "than a run of the column's. Ties count half. Below it, the 95% bootstrap interval."
@@ -82,15 +79,14 @@ def improvement(curves: Sequence[Curve], rows: Sequence[Standing], places: Seque
     )
 
 
-def _chances(final: Mapping[str, Floats]) -> dict[tuple[str, str], Estimate]:
+def _chances(curves: Sequence[Curve], step: int) -> dict[tuple[str, str], Estimate]:
     """The chances of all ordered pairs; without an interval if a side has a single run."""
     chances: dict[tuple[str, str], Estimate] = {}
-    labels = list(final)
-    for i, one in enumerate(labels):
-        for other in labels[i + 1 :]:
-            chance = probability_of_improvement(final[one], final[other])
-            chances[one, other] = chance
-            chances[other, one] = Estimate(1 - chance.value, 1 - chance.high, 1 - chance.low)
+    for one, other in combinations(curves, 2):
+        chance = improvement_at(one, other, step)
+        chances[one.label, other.label] = chance
+        back = Estimate(1 - chance.value, 1 - chance.high, 1 - chance.low)
+        chances[other.label, one.label] = back
     return chances
 
 

@@ -7,9 +7,10 @@ from html import escape
 from typing import Any
 
 from procurl.envs.registry import environment_names
+from procurl.experiments.analysis.curve_intervals import improvement_at
 from procurl.experiments.analysis.curves import Curve, by_label, test_tasks
 from procurl.experiments.analysis.standings import BASELINE, Standing
-from procurl.experiments.analysis.statistics import FEWEST_RUNS, probability_of_improvement
+from procurl.experiments.analysis.statistics import FEWEST
 from procurl.experiments.report.explorer_data import Selection
 from procurl.records.evaluation import SNAPSHOT_TASKS
 from procurl.records.results import Results
@@ -78,7 +79,7 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
         other = max(others, key=lambda row: _rank_key(row.performance[-1].mean))
     curve = by_label(curves)
     step = best.steps[-1]
-    chance = probability_of_improvement(curve[best.label].at(step), curve[other.label].at(step))
+    chance = improvement_at(curve[best.label], curve[other.label], step)
     if math.isnan(chance.low):
         return text
     interval = f"(95% interval {chance.low:.2f} to {chance.high:.2f})"
@@ -136,12 +137,12 @@ def notices(results: Results, rows: Sequence[Standing]) -> str:
             f"{'; '.join(named)}{f'; and {more} more' if more else ''}. "
             "Later evaluations show their last state."
         )
-    most = max((row.runs for row in rows), default=FEWEST_RUNS)
-    if most < FEWEST_RUNS:
+    most = max((row.runs for row in rows), default=FEWEST)
+    if most < FEWEST:
         count, says = ("One seed", "says") if most == 1 else ("Two seeds", "say")
         said.append(
             f"{count} per strategy {says} little: runs of the same strategy vary widely. Intervals "
-            f"need at least {FEWEST_RUNS} runs."
+            f"need at least {FEWEST} runs."
         )
     return "".join(f'<p class="notice">{escape(text)}</p>' for text in said)
 
