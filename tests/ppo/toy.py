@@ -155,13 +155,17 @@ def make_runs(strategies: Strategy | list[Strategy], **others: Any) -> Runs:
 
 
 def set_policies(runs: Runs, *by_cell: Array) -> None:
-    """Set the linear policy of each run by hand, see `biased`."""
+    """Set the linear policy of each run by hand, see `biased`; its anchor moves with it."""
     training = runs.state.training
     params = training.student.params
     one = [biased({}, row)["head"] for row in by_cell]
     head = jax.tree.map(lambda *leaves: jnp.stack(leaves), *one)
     student = training.student._replace(params=params | {"head": head})
-    runs.state = runs.state._replace(training=training._replace(student=student))
+    anchor = training.anchor
+    if anchor is not None:
+        anchor = anchor._replace(student=jax.tree.map(jnp.copy, student))
+    training = training._replace(student=student, anchor=anchor)
+    runs.state = runs.state._replace(training=training)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -67,11 +67,12 @@ def test_the_first_success_is_followed_at_once():
     assert curriculum.probabilities()[7] > 0.5
 
 
-def test_a_strategy_that_waits_makes_its_combinations_wait():
+def test_combinations_have_the_patience_of_their_most_impatient_part():
     waiting, other = AutoProCuRL(), make_strategy("iid")
-    assert waiting.waits
-    assert not AutoProCuRL(wait=False).waits
-    assert not other.waits
-    assert Mix((other, waiting)).waits
-    assert Switch(waiting, other).waits
-    assert not Mix((other, AutoProCuRL(wait=False))).waits
+    assert waiting.patience == 10
+    assert AutoProCuRL(patience=None).patience is None
+    assert other.patience is None
+    assert Mix((other, waiting)).patience == 10
+    assert Mix((AutoProCuRL(patience=3), waiting)).patience == 3
+    assert Switch(waiting, other).patience == 10
+    assert Mix((other, AutoProCuRL(patience=None))).patience is None

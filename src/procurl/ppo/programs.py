@@ -17,6 +17,7 @@ from procurl.internals.arrays import Array
 from procurl.ppo.actor import Actor
 from procurl.ppo.collect import Lanes, head_of
 from procurl.ppo.episodes import choose
+from procurl.ppo.learning.anchor import Anchor, first_anchor, next_anchor
 from procurl.ppo.learning.networks import actor_critic, init_params
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import Diagnostics, StudentState, init_student
@@ -46,6 +47,7 @@ class TrainingState(NamedTuple):
 
     student: StudentState
     lanes: Lanes
+    anchor: Anchor | None = None  # of an agent with patience
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,15 @@ class Agent:
         network = actor_critic(settings, head_of(env))
         return cls(Actor(env, network, n_envs), Student(network))
 
-    def begin(self, contexts: Array, cumulative: Array, key: Array) -> TrainingState:
+    def begin(
+        self, contexts: Array, cumulative: Array, key: Array, has_anchor: bool = False
+    ) -> TrainingState:
         """Fresh weights, and environments on tasks of the teacher's first distribution."""
         weight_key, task_key = jax.random.split(key)
         params = init_params(self.actor.network, weight_key, self.actor.observation_size)
         lanes = self.actor.begin(contexts, cumulative, task_key, jax.random.fold_in(key, 2))
-        return TrainingState(init_student(params), lanes)
+        student = init_student(params)
+        return TrainingState(student, lanes, first_anchor(student) if has_anchor else None)
 
     def train(
         self,
@@ -76,12 +81,9 @@ class Agent:
         cumulative: Array,
         key: Array,
         learning_mask: Array | None = None,
-        waits: bool = False,
+        patience: int | None = None,
     ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
-        """One update: `n_steps` steps on the teacher's tasks, then PPO's epochs over them.
-
-        With `waits`, the agent learns nothing from an update without any reward.
-        """
+        """One update: `n_steps` steps on the teacher's tasks, then PPO's epochs over them."""
         rollout_key, order_key = jax.random.split(key)
         lanes, rollout = self.actor.collect(
             contexts,
@@ -91,11 +93,14 @@ class Agent:
             rollout_key,
             ppo.n_steps // self.actor.n_envs,
         )
-        signal = jnp.any(rollout.rewards != 0.0) if waits else None
         student, summary, diagnostics = self.student.learn(
-            ppo, training.student, rollout, lanes.observations, order_key, learning_mask, signal
+            ppo, training.student, rollout, lanes.observations, order_key, learning_mask
         )
-        return TrainingState(student, lanes), summary, diagnostics
+        anchor = training.anchor
+        if anchor is not None and patience is not None:
+            rewarded = jnp.any(rollout.rewards != 0.0)
+            student, anchor = next_anchor(anchor, student, rewarded, patience)
+        return TrainingState(student, lanes, anchor), summary, diagnostics
 
 
 @dataclass(frozen=True)
@@ -155,14 +160,16 @@ def own_pools(actor: Actor, contexts: Array) -> PoolArrays:
     return PoolArrays(contexts, jax.vmap(actor.initial_observations)(contexts))
 
 
-@partial(jax.jit, static_argnames="agent")
-def begin_agents(agent: Agent, contexts: Array, cumulative: Array, keys: Array) -> TrainingState:
+@partial(jax.jit, static_argnames=("agent", "has_anchor"))
+def begin_agents(
+    agent: Agent, contexts: Array, cumulative: Array, keys: Array, has_anchor: bool = False
+) -> TrainingState:
     """The first state of every run."""
 
     # One run after another: orthogonal initialization compiles far more slowly for many at once.
     def one(run: tuple[Array, Array, Array | None]) -> TrainingState:
         cumulative, key, own = run
-        return agent.begin(contexts if own is None else own, cumulative, key)
+        return agent.begin(contexts if own is None else own, cumulative, key, has_anchor)
 
     begun: TrainingState = jax.lax.map(one, (cumulative, keys, _own(contexts, contexts)))
     return begun
@@ -175,7 +182,7 @@ def begin_teachers(teacher: Teacher, strategies: Strategy, runs: int) -> Teachin
     return begun
 
 
-@partial(jax.jit, static_argnames=("agent", "waits"), donate_argnames="training")
+@partial(jax.jit, static_argnames=("agent", "patience"), donate_argnames="training")
 def train(
     agent: Agent,
     ppo: PPOSettings,
@@ -185,14 +192,14 @@ def train(
     keys: Array,
     alive: Array,
     learning_masks: Array | None = None,
-    waits: bool = False,
+    patience: int | None = None,
 ) -> tuple[TrainingState, RolloutSummary, Diagnostics, Array]:
     """One update of every run that is alive; a run with a non-finite loss keeps its state.
 
     Args:
         contexts: [n, c], or [w, n, c] if each run has its own tasks.
         learning_masks: [w, n] bool, the tasks that each run learns from; None: all.
-        waits: as of `Strategy.waits`.
+        patience: as of `Strategy.patience`.
     """
 
     def one(
@@ -204,7 +211,7 @@ def train(
         own: Array | None,
     ) -> tuple[TrainingState, RolloutSummary, Diagnostics]:
         tasks = contexts if own is None else own
-        return agent.train(ppo, tasks, training, cumulative, key, mask, waits)
+        return agent.train(ppo, tasks, training, cumulative, key, mask, patience)
 
     after, summary, diagnostics = _each_run(
         one, ppo, training, cumulative, keys, learning_masks, _own(contexts, contexts)

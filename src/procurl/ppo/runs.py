@@ -135,7 +135,8 @@ class Runs:
         w = len(self.seeds)
         teaching = programs.begin_teachers(self.teacher, self._strategies, w)
         contexts, cumulative = self._pool.contexts, teaching.cumulative
-        training = programs.begin_agents(self.agent, contexts, cumulative, keys)
+        has_anchor = self.strategies[0].patience is not None
+        training = programs.begin_agents(self.agent, contexts, cumulative, keys, has_anchor)
         return RunsState(
             training,
             teaching,
@@ -165,7 +166,7 @@ class Runs:
             keys,
             state.alive,
             self._learning_masks(state.teaching),
-            self.strategies[0].waits,
+            self.strategies[0].patience,
         )
         self.updates += 1
         self.picks.note(summary.dones, summary.tasks, state.alive)

@@ -55,7 +55,6 @@ class Student:
         last_observations: Array,
         key: Array,
         learning_mask: Array | None = None,
-        signal: Array | None = None,
     ) -> tuple[StudentState, RolloutSummary, Diagnostics]:
         """PPO's epochs over a rollout.
 
@@ -67,8 +66,6 @@ class Student:
             key: for the order of the minibatches.
             learning_mask: [n] bool, the tasks to learn from; None: all. Without a step on any of
                 them the student stays as it was.
-            signal: [] bool, whether there is anything to learn; False leaves the student as it was.
-                None: there is.
         """
         policy, values = forward(self.network, student.params, rollout.observations)
         _, last_values = forward(self.network, student.params, last_observations)
@@ -83,10 +80,9 @@ class Student:
         if learning_mask is not None:
             kept, some = kept_steps(learning_mask, rollout.tasks.reshape(-1))
             batch = Batch(*(part[kept] for part in batch))
-            signal = some if signal is None else some & signal
         after, diagnostics = update(self.network, ppo, student, batch, order)
-        if signal is not None:
-            after = choose(signal, after, student)
+        if learning_mask is not None:
+            after = choose(some, after, student)
         return after, summary, diagnostics
 
     def values(self, params: dict[str, Array], observations: Array) -> Array:

@@ -286,7 +286,7 @@ class CurriculumCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         self._dones, self._tasks = [], []
-        self.teacher.undo_update()
+        self.teacher.end_update()
         interrupted = self._interrupt is not None and self._interrupt.pressed
         if interrupted or self.num_timesteps - self._saved_at >= self.save_every:
             self._save()
@@ -304,8 +304,8 @@ class CurriculumCallback(BaseCallback):
             tasks = [_task_of(infos[i]) if done or every else 0 for i, done in enumerate(dones)]
             self._dones.append(dones)
             self._tasks.append(np.array(tasks, dtype=np.int64))
-        if teacher.waits and teacher.filter is not None:
-            teacher.filter.note_rewards(self.locals["rewards"])
+        if teacher.anchor is not None:
+            teacher.anchor.note_rewards(self.locals["rewards"])
         # Off-policy algorithms start a rollout at every step, or only with an episode.
         if not teacher.on_policy and self.num_timesteps >= teacher.next_round:
             self._round()
@@ -314,11 +314,11 @@ class CurriculumCallback(BaseCallback):
     def _on_rollout_end(self) -> None:
         if self.teacher.watches_steps:
             self.teacher.add_rollout(np.stack(self._dones), np.stack(self._tasks))
-        if self.teacher.waits and self.teacher.filter is not None:
-            self.teacher.filter.wait()
+        if self.teacher.anchor is not None:
+            self.teacher.anchor.end_rollout()
 
     def _on_training_end(self) -> None:
-        self.teacher.undo_update()
+        self.teacher.end_update()
         self.collect()  # the next call of `learn` may use other environments
         if self.num_timesteps >= self.model._total_timesteps:
             self.curriculum.warn_of_shortfall()

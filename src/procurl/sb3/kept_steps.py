@@ -1,4 +1,4 @@
-"""Let a model learn from some of its steps only, or not at all, if the strategy says so."""
+"""Let a model learn from some of its steps only, if the strategy says so."""
 
 import copy
 from typing import Any
@@ -34,32 +34,16 @@ def require_maskable(model: BaseAlgorithm, strategy: Strategy) -> None:
         )
 
 
-def can_wait(model: BaseAlgorithm) -> bool:
-    """Whether `model` learns from one rollout at a time, by an update that can be undone."""
-    return isinstance(model, OnPolicyAlgorithm) and bool(model.get_parameters())
-
-
 class StepFilter:
     """Replaces the steps of a rollout on excluded tasks by copies of the others.
 
     Args:
-        model: checked by `require_maskable` or `can_wait`.
+        model: checked by `require_maskable`.
     """
 
     def __init__(self, model: BaseAlgorithm) -> None:
         self._model = model
         self._before: dict[str, Any] | None = None  # parameters to restore after the update
-        self._rewarded = False  # whether a reward of the rollout was not 0
-
-    def note_rewards(self, rewards: NDArray[Any]) -> None:
-        """Note the rewards [b] of one step, as the environment gave them."""
-        self._rewarded = self._rewarded or bool(np.any(rewards != 0.0))
-
-    def wait(self) -> None:
-        """End the rollout; if it had no reward, the coming update will be undone."""
-        if not self._rewarded:
-            self._keep_parameters()
-        self._rewarded = False
 
     def apply(self, learning_mask: NDArray[np.bool_], tasks: NDArray[Any]) -> None:
         """Change the rollout buffer; if nothing is left, the coming update will be undone.
@@ -73,10 +57,7 @@ class StepFilter:
             buffer: Any = self._model.rollout_buffer  # type: ignore[attr-defined]
             _copy_steps(dict(vars(buffer)), kept, tasks.shape)
         else:
-            self._keep_parameters()
-
-    def _keep_parameters(self) -> None:
-        self._before = copy.deepcopy(self._model.get_parameters())
+            self._before = copy.deepcopy(self._model.get_parameters())
 
     def undo(self) -> None:
         """Restore the parameters if the latest update had nothing to learn from."""

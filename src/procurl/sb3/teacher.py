@@ -25,6 +25,7 @@ from procurl.evidence import (
 from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer
 from procurl.internals.settings import describe
+from procurl.sb3.anchor import ModelAnchor, can_return
 from procurl.sb3.critic import ValueFunction, critic_of, has_entropy_bonus
 from procurl.sb3.envs.eval_env import (
     EnvLike,
@@ -37,7 +38,7 @@ from procurl.sb3.envs.normalization import reward_scale
 from procurl.sb3.envs.observations import is_known, view_of, wrappers_of
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import with_tasks
-from procurl.sb3.kept_steps import StepFilter, can_wait, require_maskable
+from procurl.sb3.kept_steps import StepFilter, require_maskable
 from procurl.sb3.pool_values import PoolValues, average_outcomes, roll_out
 from procurl.sb3.seeds import seed_of
 from procurl.strategies.refreshing import is_due
@@ -123,9 +124,10 @@ class ModelTeacher:
         self.excludes_tasks = self.curriculum.learning_mask() is not None
         if self.excludes_tasks:
             require_maskable(model, self.strategy)
-        self.waits = self.strategy.waits and can_wait(model)
-        if self.excludes_tasks or self.waits:
             self.filter = StepFilter(model)
+        self.anchor: ModelAnchor | None = self._first_anchor()
+        if before is not None and before.model is model:
+            self.anchor = before.anchor
         self.plan = self.strategy.rollout_plan()
         self.eval_workers = None if self.plan is None else self._second_workers()
         if self.curriculum.space is not None and self.values is not None:
@@ -153,10 +155,18 @@ class ModelTeacher:
         """Whether the tasks of the training steps have to be known."""
         return self.scores_episodes or self.excludes_tasks
 
-    def undo_update(self) -> None:
-        """Undo the model's latest update if it had no step to learn from."""
+    def end_update(self) -> None:
+        """Undo the model's latest update if it had no step to learn from, or wandered too far."""
         if self.filter is not None:
             self.filter.undo()
+        if self.anchor is not None:
+            self.anchor.end_update()
+
+    def _first_anchor(self) -> ModelAnchor | None:
+        patience = self.strategy.patience
+        if patience is None or not can_return(self.model):
+            return None
+        return ModelAnchor(self.model, patience)
 
     def look(self) -> None:
         """Record the first observation of every task if the critic needs it; ends all episodes."""

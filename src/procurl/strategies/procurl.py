@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from procurl.internals.arrays import Array
+from procurl.internals.checks import require_integer
 from procurl.strategies.potentials import Gain, Proximal, TopRollouts
 from procurl.strategies.samplers import Argmax, Proportional, Softmax
 from procurl.strategies.schedules import Scheduled
@@ -50,23 +51,20 @@ class AutoProCuRL(SuccessStrategy):
     Var², and so lowers the squared shortfall ½(1 − PoS)² of its task in proportion to P.
 
     Only ratios count, so that the first sign of success is followed at once. Until there is one,
-    the agent waits: it skips updates without any reward, which would only make it drift.
+    the agent wanders, and returns to where it last had a reward before it gets lost.
 
     Args:
         success: the estimate of PoS and of the variance.
         floor: share of the mass that is always spread evenly over the pool.
-        wait: whether the agent skips updates in which every reward was 0.
+        patience: updates in a row without any reward after which the agent returns; 0: it learns
+            nothing from them, None: it never returns.
         epsilon: size of the noise on the estimate, for robustness tests; None: no noise.
     """
 
     success: JointSuccess = field(default_factory=JointSuccess)
     floor: float = 0.1
-    wait: bool = True
+    patience: int | None = 10
     epsilon: float | None = None
-
-    @property
-    def waits(self) -> bool:
-        return self.wait
 
     @property
     def potential(self) -> Gain:
@@ -78,6 +76,11 @@ class AutoProCuRL(SuccessStrategy):
 
     def task_potential(self, state: SuccessState) -> Array:
         return super().task_potential(state) * self.success.spread(state.success) ** 2
+
+    def check(self) -> None:
+        super().check()
+        if self.patience is not None:
+            require_integer("patience", self.patience, at_least=0)
 
 
 @dataclass(frozen=True)

@@ -135,13 +135,15 @@ class Strategy(ABC):
         return None
 
     @property
-    def waits(self) -> bool:
-        """Whether the agent skips an update in which every reward was 0.
+    def patience(self) -> int | None:
+        """Updates in a row without any reward that the agent may take; None: any number.
 
-        Such an update says nothing about the tasks. Algorithms that normalize advantages would
-        magnify the noise of their critic and drift. Replay buffers are used as always.
+        Such an update says nothing about the tasks: normalized advantages magnify the noise of the
+        critic, and the agent wanders. That is how it may find its first reward, and how it may get
+        lost. After one more than `patience`, the agent returns to where its latest update with a
+        reward left it; with 0, it stays there. Agents with a replay buffer learn as always.
         """
-        return False
+        return None
 
     def rollout_plan(self) -> RolloutPlan | None:
         """The rollouts that the strategy asks of an engine, None if it needs none."""

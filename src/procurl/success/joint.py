@@ -64,7 +64,7 @@ class JointSuccess(Success):
     at first. Without contexts r is the rate of the pool, and without a critic t is 0.
 
     As in `OutcomeSuccess`, p is shifted by what the latest episodes on any task show. Nothing
-    fades while nothing is won, because the agent stays the same (`Strategy.waits`).
+    fades while nothing is won, because the agent does not improve.
 
     An episode counts by its return, on the range of what was seen or on the bounds.
 

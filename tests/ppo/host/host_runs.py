@@ -54,7 +54,11 @@ def after(updates, run):
 
 
 def set_params(run, params):
-    run.state = run.state._replace(student=run.state.student._replace(params=params))
+    """Set the weights of the student, and of its anchor if it has one."""
+    student, anchor = run.state.student._replace(params=params), run.state.anchor
+    if anchor is not None:
+        anchor = anchor._replace(student=student)
+    run.state = run.state._replace(student=student, anchor=anchor)
 
 
 def put_all_on(run, task):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from procurl.internals.arrays import Array, Floats32, Ids
 from procurl.ppo.collect import Rollout, draw_tasks
+from procurl.ppo.learning.anchor import next_anchor
 from procurl.ppo.learning.distributions import Categorical, Gaussian
 from procurl.ppo.learning.networks import ActorCritic, GaussianHead, forward, init_params
 from procurl.ppo.student import Student
@@ -107,6 +108,7 @@ def task_values(network: ActorCritic, params: Any, observations: Array) -> Array
 fresh_params = jax.jit(init_params, static_argnames=("network", "observation_size"))
 draw_task_ids = jax.jit(draw_tasks, static_argnames="shape")
 learn = jax.jit(Student.learn, static_argnums=0)
+move_anchor = jax.jit(next_anchor, static_argnames="patience")
 count_episodes = jax.jit(Teacher.count_episodes, static_argnums=0)
 refresh = jax.jit(Teacher.refresh, static_argnums=0)
 rollout_tasks = jax.jit(Teacher.rollout_tasks, static_argnums=0)

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,15 +33,18 @@ from procurl.ppo.host.programs import (
     env_seed,
     fresh_params,
     learn,
+    move_anchor,
     refresh,
     rollout_tasks,
     stack_rows,
     stochastic,
     task_values,
 )
+from procurl.ppo.host.state import HostState
+from procurl.ppo.learning.anchor import first_anchor
 from procurl.ppo.learning.networks import actor_critic
 from procurl.ppo.learning.settings import PPOSettings
-from procurl.ppo.learning.update import StudentState, init_student
+from procurl.ppo.learning.update import init_student
 from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import PURPOSE, TASK_STREAM
 from procurl.ppo.runs import MAX_LOGGED_UPDATES
@@ -57,15 +60,6 @@ from procurl.tasks.pool import TaskPool
 
 class NotFiniteError(RuntimeError):
     """A run cannot continue: a loss, a gradient or its evidence is not finite."""
-
-
-class HostState(NamedTuple):
-    """Everything that learning changes; the environment holds the state of the episodes."""
-
-    student: StudentState
-    teaching: Teaching
-    best_params: Any  # of the best evaluation so far
-    best: np.float32  # its performance
 
 
 @dataclass
@@ -148,7 +142,9 @@ class HostRun:
         task_key, env_key = jax.random.split(rest)
         params = fresh_params(self.network, weight_key, self._host.observation_size)
         teaching = self.teacher.begin(self.strategy)
-        self.state = HostState(init_student(params), teaching, params, np.float32(-np.inf))
+        student = init_student(params)
+        anchor = None if self.strategy.patience is None else first_anchor(student)
+        self.state = HostState(student, anchor, teaching, params, np.float32(-np.inf))
         seed = env_seed(env_key)
         self.pool_observations = jnp.zeros((len(self.pool), 1, self._host.observation_size))
         if self.teacher.uses:
@@ -221,7 +217,7 @@ class HostRun:
         start = time.perf_counter()
         rollout_key, order_key = jax.random.split(self.random_key(PURPOSE.train, self.updates - 1))
         rollout, cut_short = self.collect(rollout_key)
-        signal = jnp.any(rollout.rewards != 0.0) if self.strategy.waits else None
+        rewarded = jnp.any(rollout.rewards != 0.0)
         if cut_short.where.any():
             rewards = bootstrap_rewards(
                 self.network, self.params, rollout.rewards, cut_short, self.ppo.gamma
@@ -230,13 +226,16 @@ class HostRun:
         mask = self.strategy.learning_mask(self.state.teaching.strategy)
         seen = rollout, self.lanes.observations
         student, summary, diagnostics = learn(
-            self.student, self.ppo, self.state.student, *seen, order_key, mask, signal
+            self.student, self.ppo, self.state.student, *seen, order_key, mask
         )
         if not bool(diagnostics.finite()):
             raise self._not_finite("a loss or a gradient")
         self.picks.note(rollout.dones[None], rollout.tasks[None], np.ones(1, dtype=bool))
+        anchor, patience = self.state.anchor, self.strategy.patience
+        if anchor is not None and patience is not None:
+            student, anchor = move_anchor(anchor, student, rewarded, patience)
         teaching = self._teach(student.params, summary)
-        self.state = self.state._replace(student=student, teaching=teaching)
+        self.state = self.state._replace(student=student, anchor=anchor, teaching=teaching)
         jax.block_until_ready(self.state)  # type: ignore[no-untyped-call]
         self.seconds += time.perf_counter() - start
 

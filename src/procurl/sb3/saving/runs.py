@@ -30,6 +30,7 @@ from procurl.internals.archive import content_errors, read_archive, write_archiv
 from procurl.internals.arrays import NamedArrays
 from procurl.sb3.envs.normalization import restore_statistics, saved_statistics
 from procurl.sb3.envs.observations import Observations, wrappers_of
+from procurl.sb3.saving.parameters import pack_parameters, unpack_parameters
 from procurl.sb3.saving.random_state import RandomState, random_state
 from procurl.sb3.saving.replay import write_replay_buffer
 from procurl.sb3.seeds import later_seed
@@ -176,6 +177,10 @@ def restore_progress(saved: SavedRun, teacher: ModelTeacher) -> None:
             teacher.values.starts = _parts(within("starts.", arrays))
         teacher.values.values = arrays.get("values")
         teacher.values.next_task = meta["next_value"]
+    if teacher.anchor is not None and (left := meta["anchor"]) is not None:
+        teacher.anchor.idle = left["idle"]
+        parameters = unpack_parameters(left["parameters"], within("anchor.", arrays))
+        teacher.anchor.parameters = parameters
     kept = [name for name in SCORES if getattr(teacher.totals, name) is not None]
     scores = {name: arrays[f"scores.{name}"] for name in kept}
     seen = ReturnRange(**within("seen.", arrays))
@@ -206,7 +211,12 @@ def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], NamedArrays]:
         "step": teacher.model.num_timesteps,
         "episode_seed": later_seed(teacher.model),
         "next_value": None if teacher.values is None else teacher.values.next_task,
+        "anchor": None,
     }
+    if (anchor := teacher.anchor) is not None and anchor.parameters is not None:
+        packed, parts = pack_parameters(anchor.parameters)
+        meta["anchor"] = {"idle": anchor.idle, "parameters": packed}
+        arrays |= {f"anchor.{name}": part for name, part in parts.items()}
     meta |= {name: getattr(teacher, name) for name in COUNTS}
     ended, seen = join_episodes(teacher.episodes), teacher.totals.returns
     arrays |= {f"ended.{name}": column for name, column in ended._asdict().items()}

@@ -95,8 +95,10 @@ class Combination(Strategy):
         return score(advantages, values)
 
     @property
-    def waits(self) -> bool:
-        return any(part.waits for part in self.parts)
+    def patience(self) -> int | None:
+        return min(
+            (part.patience for part in self.parts if part.patience is not None), default=None
+        )
 
     def metrics(self, state: Any) -> Mapping[str, Array]:
         """The metrics of all parts; of equal names, that of the earliest part."""

@@ -1,4 +1,4 @@
-"""Models that wait for a reward, if the strategy asks for it and the algorithm can."""
+"""Models without any reward: how long they wander, if the algorithm lets them return."""
 
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from procurl import AutoProCuRL, TaskEnv
 from procurl.sb3 import CurriculumCallback
 from tests.sb3.walk import LENGTHS, Walk
 
-WAITING, EAGER = AutoProCuRL(), AutoProCuRL(wait=False)
+WAITING, EAGER = AutoProCuRL(patience=0), AutoProCuRL(patience=None)
 N_STEPS = 16
 
 
@@ -81,6 +81,54 @@ def test_without_waiting_a_model_learns_at_once(algorithm):
     unchanged, rewarded = watched(algorithm, EAGER, silent=10 * N_STEPS, updates=2)
     assert not any(rewarded)
     assert unchanged == [False, False]
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C])
+def test_a_model_wanders_for_as_long_as_it_has_patience_and_returns(algorithm):
+    env = DummyVecEnv([lambda: TaskEnv(LateWalk(10**6), LENGTHS)] * 2)
+    sizes = {"n_steps": N_STEPS} | ({"batch_size": 32} if algorithm is PPO else {})
+    model = algorithm("MlpPolicy", env, device="cpu", seed=0, **sizes)
+    watch = Watch()
+    learn = [CurriculumCallback(AutoProCuRL(patience=2)), watch]
+    model.learn(2 * N_STEPS * 6, callback=learn)
+    states = [*watch.weights, state_of(model)]
+    assert [state == states[0] for state in states] == [
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_a_model_goes_on_from_a_reward_on_the_way():
+    unchanged, rewarded = watched(PPO, AutoProCuRL(patience=4), silent=3 * N_STEPS)
+    assert rewarded[:3] == [False] * 3
+    assert any(rewarded)
+    assert not any(unchanged)
+
+
+def test_a_wandering_model_resumes(tmp_path):
+    def env():
+        return DummyVecEnv([lambda: TaskEnv(LateWalk(10**6), LENGTHS)] * 2)
+
+    steps = 2 * N_STEPS
+    whole = PPO("MlpPolicy", env(), device="cpu", seed=0, n_steps=N_STEPS, batch_size=32)
+    start = state_of(whole)
+    whole.learn(3 * steps, callback=CurriculumCallback(AutoProCuRL(patience=2)))
+    assert state_of(whole) == start
+
+    first = PPO("MlpPolicy", env(), device="cpu", seed=0, n_steps=N_STEPS, batch_size=32)
+    callback = CurriculumCallback(AutoProCuRL(patience=2))
+    first.learn(2 * steps, callback=callback)
+    assert state_of(first) != start
+    callback.save(tmp_path)
+    resumed = CurriculumCallback(AutoProCuRL(patience=2)).load(tmp_path)
+    second = PPO.load(resumed.model_file, env=env(), device="cpu")
+    second.learn(steps, callback=resumed, reset_num_timesteps=False)
+    assert state_of(second) == start
 
 
 def test_the_last_update_is_undone_as_well():
