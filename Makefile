@@ -55,7 +55,7 @@ format: .venv/test.stamp
 	@touch $@
 
 .venv/soak.stamp: .venv/test.stamp .venv/docs.stamp
-	$(PIP) --editable ".[trl]"
+	$(PIP) --editable ".[release,trl]"
 	@touch $@
 
 .venv/bin/python:

@@ -1,6 +1,8 @@
-"""Counts of attacks, printed at the end of the run."""
+"""Counts of attacks, printed at the end of the run, and the package as users install it."""
 
 import pytest
+
+from tests.soak.packages import Uv, build_wheel, download_torch
 
 COUNTS: list[str] = []
 
@@ -21,3 +23,20 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("attacks")
         for line in COUNTS:
             terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def outside(tmp_path_factory):
+    """A folder outside the checkout."""
+    return tmp_path_factory.mktemp("outside the checkout")
+
+
+@pytest.fixture(scope="session")
+def wheel(outside):
+    return build_wheel(outside)
+
+
+@pytest.fixture(scope="session")
+def uv(tmp_path_factory):
+    pytest.importorskip("uv")
+    return Uv(tmp_path_factory.mktemp("uv"), download_torch(tmp_path_factory.mktemp("wheels")))

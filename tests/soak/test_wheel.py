@@ -1,17 +1,14 @@
 """The built package: installed into clean environments outside the checkout, it works there."""
 
-import os
 import re
-import shutil
-import subprocess
 import sys
 import sysconfig
-from pathlib import Path
 
 import pytest
 
+from tests.soak.packages import run
+
 pytestmark = pytest.mark.soak
-ROOT = Path(__file__).parents[2]
 HEAVY = ("scipy", "gymnasium", "jax", "matplotlib", "mujoco", "ray", "torch")
 OWN_LOOP = """
 from procurl import Curriculum, TaskPool
@@ -41,39 +38,6 @@ from procurl.experiments.watching.server import _part
 print(published_number("metrics", "pointmass-s", "iid", 1_000_000), len(_part("watch.js")) > 0)
 print((files("procurl") / "py.typed").is_file())
 """
-
-
-def run(*command, cwd, status=0):
-    """What a command prints, without this checkout on any path; its errors if it is to fail."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stderr if status else done.stdout
-
-
-@pytest.fixture(scope="module")
-def outside(tmp_path_factory):
-    return tmp_path_factory.mktemp("outside the checkout")
-
-
-@pytest.fixture(scope="module")
-def wheel(outside):
-    """A wheel of a copy without its history, so that nothing here is written or left over."""
-    copy = outside / "copy"
-    copy.mkdir()
-    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("*.egg-info"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"):
-        shutil.copy(ROOT / name, copy)
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "."]
-    run(*build, copy, cwd=outside)
-    (built,) = outside.glob("procurl-*.whl")
-    return built
 
 
 def make_venv(folder, wheel, *options):
@@ -111,7 +75,7 @@ def test_the_bare_command_line_works_and_names_the_missing_extra(bare, outside):
     assert re.match(r"procurl \d+\.\d+", run(bare / "procurl", "--version", cwd=outside))
     assert "procurl-val" in run(bare / "procurl", "strategies", cwd=outside)
     command = (bare / "procurl", "compare", "pointmass-s", "--steps", "2000")
-    assert "pip install 'procurl[report]'" in run(*command, cwd=outside, status=2)
+    assert "pip install 'procurl[report,jax]'" in run(*command, cwd=outside, status=2)
     code = "import procurl.sb3"
     assert "pip install 'procurl[sb3]'" in run(bare / "python", "-c", code, cwd=outside, status=1)
 

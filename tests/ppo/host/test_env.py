@@ -99,7 +99,7 @@ def test_other_observations_are_refused():
         host_run(env, pool=NUMBERS)
 
 
-class Quiet(VectorWrapper[Any, Any, Any, Any, Any]):
+class Quiet(VectorWrapper):
     """Says nothing of tasks and last observations."""
 
     def __init__(self, env, *silent):

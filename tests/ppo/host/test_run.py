@@ -57,7 +57,7 @@ from tests.ppo.toy import (
 )
 
 
-class Replayed(VectorWrapper[Any, Any, Any, Any, Any]):
+class Replayed(VectorWrapper):
     """Steps with the noise that the compiled engine draws in an update."""
 
     def draw(self, key, steps):

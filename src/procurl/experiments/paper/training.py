@@ -109,7 +109,8 @@ def train_missing(entries: Sequence[Entry], out: Path, options: PaperOptions, co
     }
     for sweep in missing:
         _require_environment(sweep.env)
-        require_packages(engine_packages(sweep.engine))
+        physics = ("mujoco",) if has_host_form(sweep.env) else ()
+        require_packages((*engine_packages(sweep.engine), *physics))
     for sweep, names in missing.items():
         _request(sweep, names, out, options).check()
     for sweep, names in missing.items():
