@@ -7,6 +7,8 @@ import secrets
 from os import PathLike
 from pathlib import Path
 
+# Characters that a file name must not contain.
+RESERVED = r'[<>:"/\\|?*]' if os.name == "nt" else "/"
 NAME_BYTES = 255  # of a file name, which most file systems allow
 TEMPORARY = re.compile(r"\..+\.([1-9]\d*)\.[0-9a-f]{8}(-wal|-shm|-journal)?")
 HASH_DIGITS = 16  # in place of what is cut off a longer name
@@ -18,7 +20,7 @@ def file_name(text: str) -> str:
     >>> file_name("a/b"), len(file_name("a" * 300))
     ('a_b', 255)
     """
-    name = text.replace("/", "_")
+    name = re.sub(RESERVED, "_", text)
     content = name.encode(errors="surrogateescape")
     if len(content) <= NAME_BYTES:
         return name
@@ -63,6 +65,8 @@ def remove_leftovers(folder: Path) -> int:
 
 
 def _is_running(process: int) -> bool:
+    if os.name == "nt":  # where this signal would be Ctrl-C
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -13,7 +13,7 @@ import pytest
 
 from procurl.envs.mujoco.threads import THREADS_VARIABLE
 from procurl.experiments.batches import RunBatch
-from procurl.experiments.running import local
+from procurl.experiments.running import local, signals
 from procurl.experiments.running.batch import Progress
 from procurl.records.experiment import Contender
 
@@ -142,7 +142,7 @@ def save_when_stopped(pipe, count, device, preload):
         sys.exit()
 
     signal.signal(signal.SIGTERM, save)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, local.GROUP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.GROUP_SIGNALS)
     pipe.send("progress")
     signal.pause()
 

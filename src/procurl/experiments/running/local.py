@@ -18,15 +18,16 @@ from procurl.envs.mujoco.threads import THREADS_VARIABLE
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.running.batch import Progress, train_batch
 from procurl.experiments.running.forwarding import forward_warnings
+from procurl.experiments.running.signals import group_signals_blocked, ignore_group_signals
 from procurl.experiments.running.slots import Slots
 from procurl.internals.files import remove_leftovers, write_bytes
 from procurl.internals.hardware import cores
+from procurl.internals.locks import lock
 from procurl.internals.streams import safe
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-# The terminal sends these to all processes of a command; the driver alone decides what to do.
-GROUP_SIGNALS = (signal.SIGINT, signal.SIGHUP)
 STOPPED = 128 + signal.SIGTERM  # exit status of a process that stopped on request
+SIGKILL = 9  # which Windows does not have
 STOP_SECONDS = 10.0  # given to a process to write its last checkpoint
 # What a user corrects. That makes another experiment, to which no last checkpoint would belong.
 MISTAKES = (ValueError, TypeError)
@@ -76,16 +77,13 @@ class LocalBackend:
         context = multiprocessing.get_context("spawn")
         self._all: list[WorkerProcess] = []
         # Processes inherit the blocked signals, so that none arrives before they ignore them.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
-        try:
+        with group_signals_blocked():
             for _ in range(count):
                 ours, theirs = context.Pipe()
                 process = context.Process(target=serve, args=(theirs, count, device, preload))
                 process.start()
                 theirs.close()
                 self._all.append(WorkerProcess(process, ours))
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +106,7 @@ class LocalBackend:
     ) -> None:
         """Train every batch; see `Backend`."""
         waiting = list(batches)
-        busy = {}
+        busy: dict[Any, WorkerProcess] = {}
         for worker in self._all:
             if waiting:
                 worker.send((folder, job))
@@ -116,7 +114,6 @@ class LocalBackend:
                 busy[worker.pipe] = worker
         while busy:
             for pipe in wait(list(busy)):
-                assert isinstance(pipe, Connection)
                 message = busy[pipe].receive()
                 if message is not None:
                     report(message)
@@ -144,12 +141,10 @@ def sole_user(folder: Path) -> Iterator[None]:
 
     Temporary files that killed processes left in the directory are removed.
     """
-    import fcntl
-
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w", encoding="utf-8") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file)
         except OSError as error:
             raise OSError(
                 f"{folder} is in use by another procurl; wait for it or choose another directory"
@@ -226,7 +221,7 @@ def process_loss(code: int | None) -> OSError:
     else:
         how = f"was killed ({signal.Signals(-code).name})"
     flags = os.environ.get("XLA_FLAGS")
-    if code == -signal.SIGKILL:
+    if code == -SIGKILL:
         how += ", perhaps because the machine ran out of memory"
     elif flags and code in (1, -signal.SIGABRT):  # how XLA ends on flags that it does not know
         how += f"; if its last message is about XLA_FLAGS={flags!r}, correct or unset this variable"
@@ -243,9 +238,7 @@ def serve(pipe: Connection, count: int, device: str, preload: str) -> None:
         nonlocal stopped
         stopped = True
 
-    for number in GROUP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, GROUP_SIGNALS)
+    ignore_group_signals()
     if device == "gpu" and count > 1:  # the first would reserve most of its memory
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     prepare_process(one_thread=device == "cpu", threads=cores() // count)
