@@ -86,6 +86,31 @@ def test_a_resumed_run_is_exact_in_our_environments(strategy, tmp_path):
     np.testing.assert_array_equal(weights(after), weights(whole))
 
 
+class Levels(Walk):
+    """A generator: the seed of a reset decides the length. `played` collects the seeds."""
+
+    def __init__(self, played):
+        super().__init__()
+        self.played = played
+
+    def reset(self, *, seed=None, options=None):
+        self.played.append(seed)
+        return super().reset(seed=seed, options={"context": [1 + seed % 6]})
+
+
+@pytest.mark.parametrize("strategy", ["plr", "procurl"])
+def test_a_level_generator_plays_fresh_seeds_beside_known_ones(strategy):
+    """Seeds from 500 on are kept for tests: none of them is ever played."""
+    space, played = TaskSpace.from_seeds(0, 499, size=12, fresh=0.25), []
+    callback = CurriculumCallback(strategy, eval_env=lambda: Levels([]), check_env=False)
+    new_model(DummyVecEnv([lambda: TaskEnv(Levels(played), space)] * 2)).learn(512, callback)
+    early, late = np.split(np.array(played), [len(played) // 2])
+    assert len(set(played)) > 12  # more than there are candidates
+    assert set(played) <= set(range(500))
+    assert np.isin(late, early).any()
+    assert not np.isin(late, early).all()
+
+
 def test_rollouts_are_on_the_candidates_as_they_are():
     strategy = make_strategy("procurl-env", c_rollouts=2, refresh_every=64)
     callback = CurriculumCallback(strategy, eval_env=Walk, check_env=False)
