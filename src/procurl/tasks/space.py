@@ -156,6 +156,24 @@ class TaskSpace:
         return f"TaskSpace({what}, {self.size} candidates)"
 
 
+def require_fixed_pool(what: str, given: Any) -> None:
+    """Raise a TypeError unless `given` is a pool, with a remedy if it is a space.
+
+    Args:
+        what: the beginning of the message, such as "pool must be".
+        given: by the user.
+    """
+    if isinstance(given, TaskPool):
+        return
+    remedy = ""
+    if isinstance(given, TaskSpace):
+        remedy = (
+            ". The tasks must be fixed here: use space.pool(), or train on the space in Python with "
+            "CurriculumCallback, CurriculumVectorEnv or Runs"
+        )
+    raise TypeError(f"{what} a TaskPool, got {type(given).__name__}{remedy}")
+
+
 def replace_tasks(pool: TaskPool, ids: Ids, new: TaskPool) -> TaskPool:
     """`pool` with the tasks `ids` [k] replaced by the k tasks of `new`; all others keep their id.
 

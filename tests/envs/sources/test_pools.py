@@ -4,8 +4,26 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from procurl.envs import make_pool, pool_of, read_pool, resolve_environment
+from procurl import TaskSpace
+from procurl.envs import (
+    make_pool,
+    pool_of,
+    read_pool,
+    register_environment,
+    resolve_environment,
+)
 from tests.envs.sources.test_resolve import CODE
+
+SPACE = """
+import gymnasium
+from procurl import TaskEnv, TaskSpace
+
+def space():
+    return TaskSpace([0.0], [1.0])
+
+def endless():
+    return TaskEnv(gymnasium.make("CartPole-v1"), space())
+"""
 
 
 def test_seeds_are_counted_from_zero():
@@ -30,8 +48,25 @@ def test_a_function_returns_any_pool(tmp_path):
     path = tmp_path / "corridor.py"
     path.write_text(CODE)
     assert read_pool(f"{path}:pool").contexts.tolist() == [[2.0], [3.0]]
-    with pytest.raises(ValueError, match=r"number must return a procurl.TaskPool, got int"):
+    with pytest.raises(TypeError, match=r"number must return a TaskPool, got int$"):
         read_pool(f"{path}:number")
+
+
+def test_spaces_are_refused_with_what_to_do_instead(tmp_path):
+    """Wherever a user may name tasks: as a function, in the environment, or in a registered one."""
+    path = tmp_path / "corridor.py"
+    path.write_text(CODE + SPACE)
+    remedy = (
+        r"a TaskPool, got TaskSpace\. The tasks must be fixed here: use space\.pool\(\), or train"
+    )
+    with pytest.raises(TypeError, match=f"space must return {remedy}"):
+        read_pool(f"{path}:space")
+    source = resolve_environment(f"{path}:endless")
+    with pytest.raises(TypeError, match=f"the TaskEnv of corridor.py:endless must play {remedy}"):
+        pool_of(source, None)
+    assert len(pool_of(source, "seeds:9")) == 9
+    with pytest.raises(TypeError, match=f"pool must be None or {remedy}"):
+        register_environment("endless", source.make, TaskSpace([0.0], [1.0]))
 
 
 def test_an_environment_without_a_pool_says_what_to_do():

@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
-from procurl import TaskEnv, TaskPool, make_strategy
+from procurl import TaskEnv, TaskPool, TaskSpace, make_strategy
 from procurl.envs.adapters.gym_env import GymEnv
 from procurl.ppo.evaluation_plan import EvaluationPlan
 from tests.ppo.host.host_runs import (
@@ -170,7 +170,12 @@ def test_what_needs_an_environment_of_its_own_says_so():
         ({"strategy": replace(VAL, beta=-1.0)}, ValueError, "beta must be"),
         ({"ppo": replace(SMALL, batch_size=7)}, ValueError, "batch_size must divide"),
         ({"ppo": None}, TypeError, "ppo must be PPOSettings, as from paper_settings, got None"),
-        ({"pool": CONTEXTS}, TypeError, "pool must be a TaskPool"),
+        ({"pool": CONTEXTS}, TypeError, "pool must be a TaskPool, got ndarray$"),
+        (
+            {"pool": TaskSpace([1.0], [6.0])},
+            TypeError,
+            r"pool must be a TaskPool, got TaskSpace.* use space\.pool\(\), or train on the space",
+        ),
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):

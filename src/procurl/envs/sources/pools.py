@@ -8,6 +8,7 @@ from procurl.envs.registry import environment_names, make_host_env
 from procurl.envs.sources.functions import is_file_address, split_address, user_function
 from procurl.envs.sources.source import EnvSource
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import require_fixed_pool
 
 SEEDS = re.compile(r"seeds:(.*)")
 MISTYPED_SEEDS = re.compile(r"seeds?\W*(\d+)", re.IGNORECASE)
@@ -60,7 +61,6 @@ def _count(text: str, number: str) -> int:
 
 def _function_pool(text: str) -> TaskPool:
     function = user_function(text, "that returns the pool")
-    pool = function()
-    if not isinstance(pool, TaskPool):
-        raise ValueError(f"{text} must return a procurl.TaskPool, got {type(pool).__name__}")
+    pool: TaskPool = function()
+    require_fixed_pool(f"{text} must return", pool)
     return pool

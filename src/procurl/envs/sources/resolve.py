@@ -13,6 +13,7 @@ from procurl.envs.sources.functions import user_function
 from procurl.envs.sources.source import EnvSource
 from procurl.internals.checks import suggest
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import require_fixed_pool
 
 GYMNASIUM_ID = re.compile(r"(?:[\w.-]+:)?(?:[\w.-]+/)?[\w.-]+-v\d+")
 KINDS = (
@@ -57,8 +58,8 @@ def register_environment(
     for argument, value in (("make_env", make_env), ("set_task", set_task)):
         if not callable(value) and not (argument == "set_task" and value is None):
             raise TypeError(f"{argument} must be a function, got {value!r}")
-    if not isinstance(pool, TaskPool | None):
-        raise TypeError(f"pool must be a TaskPool or None, got {type(pool).__name__}")
+    if pool is not None:
+        require_fixed_pool("pool must be None or", pool)
     _REGISTERED[name] = EnvSource(name, make_env, set_task, pool, version)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from procurl.envs.sources.functions import UserFunction, failure
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import TaskSpace, require_fixed_pool
 
 if TYPE_CHECKING:
     import gymnasium
@@ -69,6 +70,10 @@ class EnvSource:
             return self.pool()
         env = self.make()
         found = env.get_wrapper_attr("pool") if env.has_wrapper_attr("pool") else None
+        if env.has_wrapper_attr("space") and isinstance(env.get_wrapper_attr("space"), TaskSpace):
+            require_fixed_pool(
+                f"the TaskEnv of {self.name} must play", env.get_wrapper_attr("space")
+            )
         env.close()
         return found if isinstance(found, TaskPool) else None
 

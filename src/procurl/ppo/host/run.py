@@ -56,6 +56,7 @@ from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import require_fixed_pool
 
 
 class NotFiniteError(RuntimeError):
@@ -123,8 +124,7 @@ class HostRun:
         self._begin()
 
     def _check(self) -> None:
-        if not isinstance(self.pool, TaskPool):
-            raise TypeError(f"pool must be a TaskPool, got {type(self.pool).__name__}")
+        require_fixed_pool("pool must be", self.pool)
         if not isinstance(self.ppo, PPOSettings):
             raise TypeError(f"ppo must be PPOSettings, as from paper_settings, got {self.ppo!r}")
         self.strategy = as_strategy(self.strategy)
