@@ -4,9 +4,12 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
+
+from gymnasium.envs.classic_control import CartPoleEnv
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -39,10 +42,28 @@ def test_cartpole_with_poles_as_contexts(monkeypatch, capsys):
 
 @pytest.mark.soak
 def test_cartpole_over_a_space_and_a_pool(monkeypatch, capsys):
-    few = ("--steps", "2048", "--seeds", "1", "--test-tasks", "20")
+    few = ("--steps", "8192", "--seeds", "2", "--size", "20", "--pool-size", "20")
     printed = run(monkeypatch, capsys, "cartpole_space.py", *few)
-    assert "space, seed 0: " in printed
-    assert "pool, seed 0: " in printed
+    assert "space, seed 1: " in printed
+    assert "pool, seed 1: " in printed
+    assert "space less pool: " in printed
+
+
+def test_any_cartpole_moves_as_that_of_gymnasium():
+    example = runpy.run_path(str(EXAMPLES / "cartpole_space.py"))
+    length, pole, cart, gravity, force = 0.7, 0.2, 1.5, 12.0, 8.0
+    theirs = CartPoleEnv()
+    theirs.reset(seed=0)
+    theirs.length, theirs.masspole, theirs.masscart = length, pole, cart
+    theirs.gravity, theirs.force_mag = gravity, force
+    theirs.total_mass, theirs.polemass_length = pole + cart, pole * length
+    env = example["AnyCartPole"]()
+    context = np.array([[length, pole, cart, gravity, force]])
+    state = env.initial(context)._replace(motion=np.array([theirs.state], dtype=np.float32))
+    for action in (0, 1, 1, 1, 0):
+        expected = theirs.step(action)[0]
+        state = env.step(state, np.array([action]), np.zeros((1, 0))).state
+        np.testing.assert_allclose(state.motion[0], expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("strategy", ["procurl", "plr"])

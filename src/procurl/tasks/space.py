@@ -168,8 +168,8 @@ def require_fixed_pool(what: str, given: Any) -> None:
     remedy = ""
     if isinstance(given, TaskSpace):
         remedy = (
-            ". The tasks must be fixed here: use space.pool(), or train on the space in Python with "
-            "CurriculumCallback, CurriculumVectorEnv or Runs"
+            ". The tasks must be fixed here: use space.pool(), or train on the space in Python "
+            "with CurriculumCallback, CurriculumVectorEnv or Runs"
         )
     raise TypeError(f"{what} a TaskPool, got {type(given).__name__}{remedy}")
 
