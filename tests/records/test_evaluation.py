@@ -114,6 +114,15 @@ def test_a_row_of_the_export():
     )
 
 
+def test_the_export_of_several_pools_ends_with_the_pool():
+    file = io.StringIO()
+    row = ExportRow("corridor", "iid", "", "jax", 3, evaluation(), pool=1)
+    write_csv([row, row._replace(seed=2, pool=0)], file)
+    head, first, second = (line.split(",") for line in file.getvalue().splitlines())
+    assert head == [*EXPORT_COLUMNS, "pool"]
+    assert (first[4], first[-1], second[4], second[-1]) == ("3", "1", "2", "0")
+
+
 def test_the_table_is_read_off_the_type():
     class Two(NamedTuple):
         updates: Annotated[int, Scalar(export=True)]

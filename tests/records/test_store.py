@@ -248,6 +248,32 @@ def test_another_pool_is_refused(tmp_path):
         open_experiment(tmp_path, EXPERIMENT, other)
 
 
+def test_runs_spread_over_pools_come_back_with_their_pools(tmp_path):
+    pools = [POOL, TaskPool([[0.3], [0.4]], names=["length"])]
+    with open_experiment(tmp_path, EXPERIMENT, pools) as store:
+        for seed in range(3):
+            store.begin(RunId("iid", "", seed))
+            store.add(RunId("iid", "", seed), evaluation())
+    with read_store(tmp_path) as store:
+        results, rows = store.results(), list(store.rows())
+    assert [pool.fingerprint for pool in results.pools] == [pool.fingerprint for pool in pools]
+    assert results.pool_of(RunId("iid", "", 1)) is results.pools[1]
+    assert [row.pool for row in rows] == [0, 1, 0]
+    assert results.facts["n_pools"] == 2
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "message"),
+    [(1, 2, "its runs are spread over 1 pool, not 2"), (2, 1, "over 2 pools, not 1")],
+)
+def test_another_number_of_pools_is_refused(tmp_path, there, wanted, message):
+    pools = [POOL, TaskPool([[0.3], [0.4]], names=["length"])]
+    open_experiment(tmp_path, EXPERIMENT, pools[:there]).close()
+    with pytest.raises(ValueError, match=message) as error:
+        open_experiment(tmp_path, EXPERIMENT, pools[:wanted])
+    assert "hash" not in str(error.value)
+
+
 def test_another_test_pool_is_refused(tmp_path):
     filled(tmp_path)
     with pytest.raises(ValueError, match=r"its test pool differs \(hash none, not abcdefab\)"):

@@ -236,7 +236,9 @@ def _compare(parsed: argparse.Namespace) -> int:
     require_packages(engine_packages(request.engine))
     with _log_to_stderr("procurl.experiments.comparison"):
         summary = compare(request)
-    print(f"{summary.table}\n\nMean return over the pool ± 95% interval (from 3 runs on).")
+    counted = f"over {summary.pools} pools (from 3 pools on)"
+    fewest = "(from 3 runs on)" if summary.pools == 1 else counted
+    print(f"{summary.table}\n\nMean return over the pool ± 95% interval {fewest}.")
     if summary.report is not None:
         print(f"report: {summary.report}")
         pictures = [str(out / f"{name}.png") for name in PICTURES]

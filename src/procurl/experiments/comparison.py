@@ -36,6 +36,7 @@ class Summary(NamedTuple):
 
     table: str
     report: Path | None  # the page; None if it could not be written
+    pools: int = 1  # that runs were spread over
 
 
 def compare(request: ComparisonRequest) -> Summary:
@@ -122,11 +123,12 @@ def summarize(out: Path, store: Store) -> Summary:
     from procurl.experiments.analysis.tables import as_text, terminal_table
 
     text = as_text(terminal_table(learning_curves(store.results())))
+    pools = store.experiment.n_pools
     try:
         from procurl.experiments.report import write_report
 
         write_text(out / "table.txt", text + "\n")
-        return Summary(text, write_report(out))
+        return Summary(text, write_report(out), pools)
     except Exception as error:  # whatever it is, training has succeeded
         log.warning(
             "%s: the report could not be written (%s: %s). The results are kept; once this is "
@@ -136,7 +138,7 @@ def summarize(out: Path, store: Store) -> Summary:
             error,
             shlex.quote(str(out)),
         )
-        return Summary(text, None)
+        return Summary(text, None, pools)
 
 
 def model_path(out: Path, batch: RunBatch, seed: int) -> Path:

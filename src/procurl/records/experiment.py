@@ -134,11 +134,15 @@ def differences(there: Experiment, wanted: Experiment) -> str:
         for name, value in asdict(there).items()
         if value != expected[name] and name not in NOT_COMPARED
     }
+    if "n_pools" in found:
+        found.pop("pool_hash", None)  # says no more
     # With another environment, nearly everything else differs too.
     return found.get("env") or "; ".join(found.values())
 
 
 def _difference(name: str, there: Any, expected: Any) -> str:
+    if name == "n_pools":
+        return f"its runs are spread over {there} pool{'s' * (there > 1)}, not {expected}"
     if name in HASHES:
         ours, theirs = (text[:HASH_DIGITS] if text else "none" for text in (there, expected))
         return f"its {HASHES[name]} differs (hash {ours}, not {theirs})"

@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 
+from procurl.envs import make_pool
 from procurl.experiments.analysis.curves import learning_curves
 from procurl.experiments.analysis.standings import standings
 from procurl.experiments.analysis.tables import as_csv, numbers_table
@@ -40,6 +41,33 @@ LABELS = ("procurl-val", "iid", "procurl-val:beta=10,floor=0.1")
 @pytest.fixture(scope="module")
 def results():
     return synthetic_results(LABELS, seeds=3, steps=200_000)
+
+
+def _spread(results, pools):
+    return dataclasses.replace(results, pool=pools[0], other_pools=pools[1:])
+
+
+def test_pools_that_were_drawn_are_named_and_others_are_files(tmp_path, results):
+    """Pool 0 and 2 are draws of ours; the one between them is not."""
+    drawn = [make_pool("pointmass-s", seed=seed) for seed in (0, 2)]
+    pools = [drawn[0], make_pool("pointmass-s", size=100, seed=77), drawn[1]]
+    write_records(compact(_spread(results, pools)), tmp_path)
+    about = json.loads((tmp_path / FILE).read_text())
+    assert about["pool"] == {"kind": "uniform", "seed": 0}
+    assert about["other_pools"] == [None, {"kind": "uniform", "seed": 2}]
+    assert sorted(path.name for path in tmp_path.glob("pool*")) == ["pool-1.csv"]
+    read = read_records(tmp_path).results
+    assert [pool.fingerprint for pool in read.pools] == [pool.fingerprint for pool in pools]
+    for curve in learning_curves(read):
+        assert curve.pools.tolist() == [0, 1, 2]
+
+
+def test_records_on_other_pools_cannot_be_joined(results):
+    one, two = (make_pool("pointmass-s", seed=seed) for seed in (0, 1))
+    joined = join_records([compact(_spread(results, [one, two]))] * 2)
+    assert len(joined.results.pools) == 2
+    with pytest.raises(ValueError, match="pool_hash"):
+        join_records([compact(_spread(results, [one, two])), compact(_spread(results, [one]))])
 
 
 def test_everything_that_tables_need_comes_back(tmp_path, results):

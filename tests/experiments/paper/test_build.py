@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from procurl.cli import main
+from procurl.envs import make_pool
 from procurl.experiments.compact_records.files import read_records, write_records
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import compact
@@ -174,6 +175,19 @@ class TestFromRecords:
         assert "0.90 ± 0.00" not in pool
         files = {path.name for path in tmp_path.iterdir()}
         assert {"curves.png", "curves-targets.png", "table.csv", "table-pool.csv"} <= files
+
+    def test_strategies_on_several_pools_have_a_row_for_each_pool(self, tmp_path):
+        pools = [make_pool("pointmass-s", seed=seed) for seed in range(3)]
+        results = synthetic_results(("procurl-val", "iid"), seeds=6, test=False, picks=0)
+        results = dataclasses.replace(results, pool=pools[0], other_pools=pools[1:])
+        write_records(compact(results), tmp_path / "records" / "pointmass-s-pools")
+        text = run(["pools-pointmass-s"], out=tmp_path, from_records=[tmp_path / "records"])
+        assert "over 3 pools: procurl-val with" in text
+        page = (tmp_path / "pools-pointmass-s" / "README.md").read_text(encoding="utf-8")
+        assert "drawn with the seeds 0 to 2" in page
+        assert "| strategy | pool 0 | pool 1 | pool 2 |" in page
+        assert "| 3 of 3 pools |" in page
+        assert (tmp_path / "pools-pointmass-s" / "pools.png").exists()
 
     def test_records_that_a_named_entry_lacks_are_an_error(self, records, tmp_path):
         with pytest.raises(ValueError, match="curves-antgoal needs records of antgoal"):
@@ -355,6 +369,8 @@ class TestCommand:
             (["curves-pointmass-d", "--engine", "host"], "which curves-pointmass-d does not need"),
             (["curves-basickarel", "--eval-every", "2000"], "at least the 2048 steps of an update"),
             (["--from-records", "nowhere"], "nowhere has no folders of records"),
+            (["curves-antgoal", "--pools", "3"], "pools is for pools-pointmass-s"),
+            (["pools-pointmass-s", "--pools", "9", "--seeds", "8"], "8 seeds for 9 pools"),
         ],
     )
     def test_bad_input_is_one_sentence_and_status_2(self, capsys, tmp_path, arguments, sentence):

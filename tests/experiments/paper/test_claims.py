@@ -8,6 +8,8 @@ from procurl.experiments.paper.agreement import ABLATIONS
 from procurl.experiments.paper.claims import (
     BASELINES,
     CLAIMS,
+    CLAIMS_OVER_POOLS,
+    Claim,
     MissingRuns,
     best_or_tied,
     better,
@@ -16,7 +18,9 @@ from procurl.experiments.paper.claims import (
     flat,
     matches_all,
     not_worse,
+    pools_holding,
 )
+from procurl.experiments.paper.sweeps import POOLED
 
 STEP = 1_000_000
 
@@ -52,6 +56,27 @@ def test_better(val, holds):
 def test_not_worse(val, holds):
     checked = not_worse("procurl-val", "iid")(found(procurl_val=val, iid=0.5), STEP)
     assert checked.holds is holds
+
+
+def test_a_claim_over_pools_says_on_how_many_it_holds():
+    """procurl-val is ahead on pools 0 to 3 and behind on pool 4."""
+    curves = {
+        label: curve._replace(pools=np.arange(20) % 5)
+        for label, curve in found(procurl_val=0.7, iid=0.5).items()
+    }
+    behind = curves["procurl-val"].pools == 4
+    curves["procurl-val"].performance[behind] -= 0.4
+    claim = Claim("val", "sweep", STEP, "val is better", better("procurl-val", "iid"))
+    assert pools_holding(claim, curves) == "alone, it holds on 4 of 5 pools, not on 1"
+    assert pools_holding(claim, found(procurl_val=0.7, iid=0.5)) == ""
+    iid = curves["iid"]
+    curves["iid"] = iid._replace(performance=np.where(behind[:, None], np.nan, iid.performance))
+    assert pools_holding(claim, curves) == "alone, it holds on 4 of 5 pools, undecided on 1"
+
+
+def test_claims_over_pools_are_about_sweeps_over_pools():
+    assert {claim.sweep for claim in CLAIMS_OVER_POOLS.values()} == {s.name for s in POOLED}
+    assert not set(CLAIMS) & set(CLAIMS_OVER_POOLS)
 
 
 def test_single_runs_decide_nothing():

@@ -84,6 +84,24 @@ class Curve(NamedTuple):
             seconds=self.seconds[:, :k],
         )
 
+    @property
+    def played_pools(self) -> list[int]:
+        """The pools that its runs played, ascending; empty if there is only one."""
+        return [] if self.pools is None else sorted(set(self.pools.tolist()))
+
+    def on_pool(self, pool: int) -> "Curve":
+        """The runs on one of several pools only."""
+        assert self.pools is not None
+        there = self.pools == pool
+        return self._replace(
+            seeds=self.seeds[there],
+            performance=self.performance[there],
+            test_performance=self.test_performance[there],
+            env_steps=self.env_steps[there],
+            seconds=self.seconds[there],
+            pools=None,
+        )
+
     def _column(self, values: Floats, step: int) -> Floats:
         where = np.flatnonzero(self.steps == step)
         return values[:, where[0]] if len(where) else np.full(len(self.seeds), np.nan)

@@ -187,7 +187,8 @@ def iqm_interval(
     There is no interval unless some environment has three runs.
 
     With several pools of one environment, a resample draws pools and then runs of each, and the
-    interval is widened by `small_number_factor`. There is none for fewer than three pools.
+    interval is widened by `small_number_factor`, but not beyond the values of all runs. There is
+    none for fewer than three pools.
 
     Args:
         strata: the values of one environment's runs, or a list with those of each environment. Runs
@@ -215,8 +216,11 @@ def iqm_interval(
             counts = sum(draw_counts(rng, sample, levels, count) for sample in samples)
         shares = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
         drawn.append(np.diff(_middle(shares), axis=1, prepend=_middle(0.0)) @ levels)
-    factor = small_number_factor(len(samples), confidence) if spread else 1.0
-    return _estimate(iqm(together), np.concatenate(drawn), confidence, factor)
+    if not spread:
+        return _estimate(iqm(together), np.concatenate(drawn), confidence)
+    factor = small_number_factor(len(samples), confidence)
+    found = _estimate(iqm(together), np.concatenate(drawn), confidence, factor)
+    return _within(found, levels[0], levels[-1])
 
 
 def probability_of_improvement(
@@ -291,8 +295,7 @@ def _improvement_over_pools(
         return Estimate(value, math.nan, math.nan)
     factor = small_number_factor(len(pairs), confidence)
     drawn = draw_chances_over_pools(rng, pairs, resamples)
-    found = _estimate(value, drawn, confidence, factor)
-    return found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0))
+    return _within(_estimate(value, drawn, confidence, factor), 0.0, 1.0)
 
 
 def small_number_factor(pools: int, confidence: float = CONFIDENCE) -> float:
@@ -332,6 +335,12 @@ def _generator(resamples: int, confidence: float, seed: int) -> np.random.Genera
     require_integer("seed", seed, at_least=0)
     _check_confidence(confidence)
     return np.random.default_rng(seed)
+
+
+def _within(estimate: Estimate, least: float, most: float) -> Estimate:
+    """The estimate with the ends of its interval clipped to the values that are possible."""
+    low, high = (float(np.clip(end, least, most)) for end in (estimate.low, estimate.high))
+    return estimate._replace(low=low, high=high)
 
 
 def _check_confidence(confidence: float) -> None:

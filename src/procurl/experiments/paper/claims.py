@@ -5,6 +5,7 @@ is better if the interval lies above 1/2. The two are tied if it contains 1/2.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -193,26 +194,79 @@ def _claims() -> list[Claim]:
     return made
 
 
+def _claims_over_pools() -> list[Claim]:
+    checks: dict[str, tuple[str, Callable[[Curves, int], Verdict]]] = {
+        f"{ours.removeprefix('procurl-')}-matches-all": (
+            f"{ours} matches or outperforms all baselines",
+            matches_all(ours),
+        )
+        for ours in ("procurl-val", "procurl-env")
+    }
+    checks |= {
+        "val-beats-iid": ("procurl-val is better than iid", better("procurl-val", "iid")),
+        "env-not-worse-than-val": (
+            "procurl-env is at least as good as procurl-val",
+            not_worse("procurl-env", "procurl-val"),
+        ),
+        "procurl-beats-iid": ("procurl is better than iid", better("procurl", "iid")),
+        "hard-fails": ("hard fails", fails("hard")),
+    }
+    at_step = {"pointmass-s": 1_000_000, "basickarel": 1_000_000, "ballcatching": 5_000_000}
+    return [
+        Claim(f"{name}-{env}-pools", f"{env}-pools", step, f"{text} on pools of {env}", check)
+        for env, step in at_step.items()
+        for name, (text, check) in checks.items()
+        if (name, env) != ("hard-fails", "ballcatching")  # its returns are no success rates
+    ]
+
+
 CLAIMS: Mapping[str, Claim] = {claim.name: claim for claim in _claims()}
+CLAIMS_OVER_POOLS: Mapping[str, Claim] = {claim.name: claim for claim in _claims_over_pools()}
 
 
-def check_claims(runs: RecordsBySweep) -> dict[str, Verdict | None]:
-    """The verdict on each claim; None if the runs that it is about are missing."""
+def check_claims(
+    runs: RecordsBySweep, claims: Mapping[str, Claim] = CLAIMS
+) -> dict[str, Verdict | None]:
+    """The verdict on each claim; None if the runs that it is about are missing.
+
+    If runs were spread over pools, the evidence ends with the verdict on each pool alone.
+    """
     checked: dict[str, Verdict | None] = {}
-    for claim in CLAIMS.values():
+    for claim in claims.values():
         curves = runs[claim.sweep].curves if claim.sweep in runs else {}
         try:
-            checked[claim.name] = claim.check(curves, claim.step)
+            verdict = claim.check(curves, claim.step)
+            if alone := pools_holding(claim, curves):
+                verdict = verdict._replace(evidence=f"{verdict.evidence}; {alone}")
+            checked[claim.name] = verdict
         except MissingRuns:
             checked[claim.name] = None
     return checked
 
 
-def claims_page(runs: RecordsBySweep, out: Path) -> Page:
-    """The page of all claims with evidence and verdict."""
+def pools_holding(claim: Claim, curves: Curves) -> str:
+    """On how many pools a claim holds by their runs alone, in words; empty with a single pool."""
+    spread = {label: curve for label, curve in curves.items() if curve.pools is not None}
+    pools = sorted({pool for curve in spread.values() for pool in curve.played_pools})
+    found: Counter[bool | None] = Counter()
+    for pool in pools:
+        alone = {label: curve.on_pool(pool) for label, curve in spread.items()}
+        try:
+            found[claim.check(alone, claim.step).holds] += 1
+        except MissingRuns:
+            found[None] += 1
+    if not found:
+        return ""
+    rest = [(found[None], "undecided on"), (found[False], "not on")]
+    others = "".join(f", {words} {count}" for count, words in rest if count)
+    return f"alone, it holds on {found[True]} of {len(pools)} pools{others}"
+
+
+def claims_page(runs: RecordsBySweep, out: Path, claims: Mapping[str, Claim] = CLAIMS) -> Page:
+    """The page of claims with evidence and verdict."""
     lines, count, held = [], 0, 0
-    for name, checked in check_claims(runs).items():
-        claim = CLAIMS[name]
+    for name, checked in check_claims(runs, claims).items():
+        claim = claims[name]
         verdict, evidence = MISSING, "not run"
         if checked is not None:
             count, held = count + 1, held + (checked.holds is True)

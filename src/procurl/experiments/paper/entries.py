@@ -281,6 +281,17 @@ def _claims() -> Entry:
     )
 
 
+def _claims_over_pools() -> Entry:
+    return Entry(
+        "claims-pools",
+        "not in the paper",
+        "What the paper claims, over several pools",
+        partial(claims.claims_page, claims=claims.CLAIMS_OVER_POOLS),
+        dict.fromkeys(POOLED, ("procurl", "procurl-val", "procurl-env", *claims.BASELINES, "hard")),
+        partly=True,
+    )
+
+
 def _order(entry: Entry) -> tuple[bool, int]:
     """Sort key: figures by number, then theorems, then the rest."""
     kind, _, number = entry.source.partition(" ")
@@ -303,6 +314,7 @@ ENTRIES: Mapping[str, Entry] = {
             _budgets(),
             *_field(),
             *_pools(),
+            _claims_over_pools(),
             _one(),
             *_targets(),
         ],

@@ -68,7 +68,7 @@ RecordsBySweep = Mapping[str, CompactRecords]  # keyed by the name of the sweep
 def curves_page(runs: RecordsBySweep, out: Path) -> Page:
     """Learning curves against training steps, environment steps and time, with final numbers."""
     records = _only(runs)
-    curves, env = _complete(_curves_of(records.curves, CURVE_ROWS)), records.results.env
+    curves, env = complete_curves(records, CURVE_ROWS), records.results.env
     page = _standings(curves, records.results.steps, env, out)
     pictures = [
         picture("curves-env-steps", "The same against environment steps"),
@@ -82,14 +82,14 @@ def curves_page(runs: RecordsBySweep, out: Path) -> Page:
 def field_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
     """Strategies of other papers and made by hand beside the paper's."""
     records = _only(runs)
-    curves = _complete(_curves_of(records.curves, rows))
+    curves = complete_curves(records, rows)
     return _standings(curves, records.results.steps, records.results.env, out)
 
 
 def targets_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
     """Strategies compared on the targets and on the training pool."""
     records = _only(runs)
-    curves = _complete(_curves_of(records.curves, rows))
+    curves = complete_curves(records, rows)
     env = records.results.env
     draw_curves(
         [curve.on_test for curve in curves], out / "curves-targets", env, over="the targets"
@@ -101,7 +101,7 @@ def targets_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
     on_pool = standings(cut)
     write_text(out / "table.csv", as_csv(numbers_table(on_targets)))
     write_text(out / "table-pool.csv", as_csv(numbers_table(on_pool)))
-    verdict = f"Highest on the targets at {step_label(last)}: {_best(on_targets)}."
+    verdict = f"Highest on the targets at {step_label(last)}: {best_standing(on_targets)}."
     body = [
         f"## On the targets\n\n{as_markdown(final_table(on_targets))}",
         f"{verdict}\n",
@@ -112,7 +112,7 @@ def targets_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
     return Page("\n".join(body), verdict)
 
 
-def _best(rows: Sequence[Standing]) -> str:
+def best_standing(rows: Sequence[Standing]) -> str:
     """The contender with the highest mean at the last step, with its interval."""
     best = max(rows, key=lambda row: np.nan_to_num(row.performance[-1].mean, nan=-np.inf))
     return f"{best.label} with {best.performance[-1]}"
@@ -125,7 +125,7 @@ def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page
     rows = standings([curve.cut(last) for curve in curves])
     write_text(out / "table.csv", as_csv(numbers_table(rows)))
     until = f" of {step_label(steps)}, the last step of all runs" if last < steps else ""
-    verdict = f"Highest at {step_label(last)}{until}: {_best(rows)}."
+    verdict = f"Highest at {step_label(last)}{until}: {best_standing(rows)}."
     body = [as_markdown(final_table(rows)), f"{verdict}\n", picture("curves", CAPTION)]
     return Page("\n".join(body), verdict)
 
@@ -336,6 +336,11 @@ def cost_table(records: CompactRecords, step: int) -> Table:
 def _only(runs: RecordsBySweep) -> CompactRecords:
     (records,) = runs.values()
     return records
+
+
+def complete_curves(records: CompactRecords, names: Sequence[str]) -> list[Curve]:
+    """The curves of these contenders, each up to the last step that all its runs have reached."""
+    return _complete(_curves_of(records.curves, names))
 
 
 def _curves_of(curves: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]:

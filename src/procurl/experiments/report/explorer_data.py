@@ -37,10 +37,10 @@ class Selection(NamedTuple):
 
 
 def select_runs(results: Results) -> Selection:
-    """The first seeds of each strategy, as many as `CELLS` allows."""
+    """The first seeds of each strategy, as many as `CELLS` allows; of several pools, the first."""
     by_label: dict[str, list[RunId]] = {}
     for run in results.runs:
-        if results.evaluations.get(run):
+        if results.evaluations.get(run) and results.pool_of(run) is results.pool:
             by_label.setdefault(run.label, []).append(run)
     shown = list(by_label.values())[:MOST_STRATEGIES]
     if not shown:

@@ -99,6 +99,7 @@ def facts(results: Results) -> str:
     fewest, most = min(seeds.values(), default=0), max(seeds.values(), default=0)
     listed = {
         "Environment": results.env,
+        "Pools": str(len(results.pools)) if results.other_pools else "",
         "Tasks in the pool": f"{len(results.pool):,}",
         "Training steps": f"{results.steps:,}",
         "Strategies": str(len(seeds)),
@@ -198,6 +199,9 @@ def coverage(results: Results, chosen: Selection) -> str:
     seeds = max((sum(run.label == label for run in chosen.runs) for label in shown), default=0)
     measured = [run for run in results.runs if results.evaluations.get(run)]
     said = []
+    if results.other_pools:
+        said.append(f"runs on the first of {len(results.pools)} pools")
+        measured = [run for run in measured if results.pool_of(run) is results.pool]
     if len(shown) < len(results.labels):
         said.append(f"the first {len(shown)} of {len(results.labels)} strategies")
     if len(chosen.runs) < sum(run.label in shown for run in measured):

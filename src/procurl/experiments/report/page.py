@@ -19,6 +19,8 @@ from procurl import __version__
 from procurl.experiments.analysis.curriculum_figures import draw_curriculum
 from procurl.experiments.analysis.curves import Curve, learning_curves
 from procurl.experiments.analysis.figures import AXES, draw_curves
+from procurl.experiments.analysis.pool_figures import draw_pool_means
+from procurl.experiments.analysis.pool_spread import pool_spreads, pools_table
 from procurl.experiments.analysis.signal import draw_signal, signal_curves
 from procurl.experiments.analysis.standings import Standing, standings, with_test
 from procurl.experiments.analysis.tables import as_csv, as_markdown, final_table, numbers_table
@@ -34,6 +36,7 @@ from procurl.experiments.report.curve_data import (
 )
 from procurl.experiments.report.encoding import script_json
 from procurl.experiments.report.explorer_data import explorer_payload, select_runs
+from procurl.experiments.report.pools_section import pools_section
 from procurl.experiments.report.signal_table import signal_section
 from procurl.internals.files import write_text
 from procurl.records.results import Results
@@ -42,6 +45,7 @@ from procurl.records.store import read_store
 PAGE = "report.html"
 MARKDOWN, CSV = "table.md", "table.csv"
 CURRICULUM, SIGNAL = "curriculum", "signal"
+POOLS, POOLS_CSV = "pools", "pools.csv"
 FIGURE_CURVES = 24  # per figure
 FIGURE_STRATEGIES, FIGURE_SEEDS = 12, 8  # in the figure of the curriculum
 SCRIPTS = ("read", "chart", "curves", "tables", "tasks", "moment", "trends", "explorer", "begin")
@@ -65,6 +69,10 @@ def _write(folder: Path, results: Results) -> Path:
     names = [MARKDOWN, CSV]
     write_text(folder / MARKDOWN, as_markdown(final_table(rows)))
     write_text(folder / CSV, as_csv(numbers_table(rows)))
+    if spreads := pool_spreads(curves, rows[0].steps[-1]):
+        write_text(folder / POOLS_CSV, as_csv(pools_table(spreads)))
+        draw_pool_means(spreads, folder / POOLS, results.env, rows[0].steps[-1])
+        names += [POOLS_CSV, f"{POOLS}.png", f"{POOLS}.svg"]
     for figure in _draw_figures(folder, results, curves):
         names += [f"{figure}.png", f"{figure}.svg"]
     page = folder / PAGE
@@ -143,6 +151,9 @@ def _texts(
         "about_table": html_text.about_table(rows),
         "final_table": html_tables.final_results(rows, labels) if rows else "",
         "improvement": html_tables.improvement(curves, rows, labels),
+        "pools": pools_section(pool_spreads(curves, rows[0].steps[-1]), labels, rows[0].steps[-1])
+        if rows
+        else "",
         "signal": signal_section(signal_curves(results), labels, results.steps),
         "coverage": html_text.coverage(results, select_runs(results)),
         "reproduce": html_text.reproduce(results, files),

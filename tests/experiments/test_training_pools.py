@@ -1,0 +1,93 @@
+"""Training pools of a comparison: drawn, given as files, spread over runs, and what is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from procurl import TaskPool
+from procurl.envs import make_host_env, make_pool
+from procurl.experiments.batches import Job
+from procurl.experiments.planning import make_experiment, width_of
+from procurl.experiments.request import ComparisonRequest, TrainingOptions
+from procurl.records.experiment import Experiment, pool_index, pools_hash
+
+
+def request(env="pointmass-s", seeds=4, **training):
+    return ComparisonRequest(env, ("iid",), seeds, Path("nowhere"), TrainingOptions(**training))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of five tasks and one of six."""
+    paths = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv")]
+    for seed, (path, size) in enumerate(zip(paths, (5, 5, 6), strict=True)):
+        make_host_env("pointmass-s").write_pool(
+            make_pool("pointmass-s", size=size, seed=seed), path
+        )
+    return paths
+
+
+def test_pools_are_drawn_with_consecutive_seeds():
+    drawn = request(pools=3).pools.training
+    expected = [make_pool("pointmass-s", seed=seed) for seed in range(3)]
+    assert [pool.fingerprint for pool in drawn] == [pool.fingerprint for pool in expected]
+
+
+def test_targets_are_added_to_every_pool():
+    targets = make_pool("pointmass-s", "target-one-mode", size=2)
+    drawn = request(pools=2, target_pool=targets).pools.training
+    assert [len(pool) for pool in drawn] == [102, 102]
+
+
+def test_several_files_are_several_pools(files):
+    given = request(pool=files[:2])
+    assert [len(pool) for pool in given.pools.training] == [5, 5]
+    assert make_experiment(given, "cpu").pool == files[:2]
+    assert width_of(given, "cpu") == 4
+
+
+def test_pools_of_different_sizes_are_trained_one_run_at_a_time(files):
+    assert width_of(request(pool=files), "cpu") == 1
+    with pytest.raises(ValueError, match="width must be 1 for pools of different sizes, got 4"):
+        width_of(request(pool=files, width=4), "cpu")
+
+
+def test_seeds_take_the_pools_in_turn():
+    assert [pool_index(seed, 3) for seed in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+    pools = [TaskPool([[float(i)]]) for i in range(3)]
+    job = Job(Experiment("corridor", "jax", 10), pools[0], None, False, other_pools=(*pools[1:],))
+    assert [job.pool_of(seed) for seed in (0, 4, 8)] == pools
+
+
+def test_one_pool_has_its_own_hash_and_several_have_one_of_all():
+    one, other = (make_pool("pointmass-s", seed=seed) for seed in range(2))
+    assert pools_hash([one]) == one.fingerprint
+    assert len({pools_hash(pools) for pools in ([one], [one, other], [other, one])}) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (request(pools=0), "pools must be .*1.* got 0"),
+        (request(pools=5), "got 4 seeds for 5 pools: .* pass --seeds 5 or more"),
+        (request(pool=["a.csv"] * 5), "got 4 seeds for 5 pools"),
+        (request(pools=2, pool="a.csv"), r"got pools 2 with pool a\.csv: omit one"),
+        (
+            request("CartPole-v1", pools=2),
+            "got environment 'CartPole-v1', whose pool is fixed: .*--pool A.csv B.csv",
+        ),
+    ],
+)
+def test_pools_that_do_not_fit_are_refused_before_anything_is_read(given, message):
+    with pytest.raises(ValueError, match=message):
+        given.check()
+
+
+def test_the_same_tasks_twice_are_refused(files):
+    with pytest.raises(ValueError, match=r"must differ, got the same tasks twice: .*a.csv and"):
+        request(pool=[files[0], files[1], files[0]]).pools  # noqa: B018
+
+
+def test_a_request_that_fits_is_accepted():
+    replace(request(pools=4), strategies=("procurl", "iid")).check()
