@@ -78,13 +78,13 @@ def check_pool_options(
         require_integer("pools", drawn, at_least=1)
         if given:
             raise ValueError(
-                f"pools draws new pools and pool names given ones, got pools {drawn} with pool "
-                f"{', '.join(map(str, given))}: omit one of them"
+                f"pools cannot be combined with pool, got pools {drawn} with pool "
+                f"{', '.join(map(str, given))}: pools draws new pools. Omit one of the two"
             )
         if not own:
             raise ValueError(
-                f"pools draws pools of {', '.join(environment_names())}, got environment {env!r}, "
-                "whose pool is fixed: name several pools instead, --pool A.csv B.csv"
+                f"pools can be drawn for {', '.join(environment_names())}, got environment "
+                f"{env!r}, whose pool is fixed: pass several pools instead, --pool A.csv B.csv"
             )
     count = drawn or len(given)
     if count > max(seeds, 1):
