@@ -94,6 +94,19 @@ def test_runs_are_evaluated_at_every_interval_and_at_the_end(engine):
     assert not equal(runs[0][-1], runs[1][-1])  # their seeds differ
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("engine", ENGINES)
+def test_runs_of_one_batch_are_trained_on_the_pools_of_their_seeds(engine):
+    """With two pools, the second run is that of a batch on the second pool alone."""
+    job = job_of(engine)
+    other = make_pool(ENVIRONMENTS[engine], size=TASKS, seed=5)
+    both = evaluations_of(train_batch(job._replace(other_pools=(other,)), BATCH, None))
+    alone = evaluations_of(train_batch(job._replace(pool=other), BATCH, None))
+    assert equal(both[0][-1], evaluations_of(progress_of(engine))[0][-1])
+    assert equal(both[1][-1], alone[1][-1])
+    assert not equal(alone[1][-1], evaluations_of(progress_of(engine))[1][-1])
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_strategy_that_never_got_to_it_says_so_at_the_end(engine, caplog):
     """A trainer that was only made is at an end without a fit; one warning for its two runs."""

@@ -26,6 +26,7 @@ SHOWN_APART = (
     "finished_runs",
     "settings",
     "test_name",
+    "n_pools",
 )
 OWN_PROGRAM = (
     "The runs were recorded by a program, which these commands started. Run them in the same "
@@ -250,6 +251,7 @@ def _derived_command(results: Results) -> str:
     words = ["procurl", "compare", results.env, "--strategies", *results.labels]
     words += ["--seeds", str(seeds), "--steps", str(results.steps)]
     words += ["--n-envs", str(results.n_envs), "--engine", results.engine]
+    words += ["--pools", str(len(results.pools))] if results.other_pools else []
     return shlex.join(words)
 
 
