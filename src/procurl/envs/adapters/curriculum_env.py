@@ -36,7 +36,7 @@ HOW = "SyncVectorEnv([lambda: TaskEnv(MyEnv(), pool)] * 8)"
 Mask = NDArray[np.bool_]
 
 
-class CurriculumVectorEnv(VectorWrapper):  # generic since Gymnasium 1.3
+class CurriculumVectorEnv(VectorWrapper):  # generic since Gymnasium 1.4
     """Wraps a vector environment so that every reset plays the next task of a curriculum.
 
     The sub-environments are `TaskEnv`s over the pool of the curriculum, in this process
