@@ -4,15 +4,15 @@
     python benchmarks/language_models.py --out build/language_models --table
 
 Every run starts from a transformer that was warmed up on short additions, and trains it by GRPO on
-32,100 additions of 1 to 5 digits: 64 prompts per step, 8 samples each, a reward of 1 for the right
+32,100 additions of 1 to 5 digits: 16 prompts per step, 8 samples each, a reward of 1 for the right
 answer. Accuracy is measured on 500 additions that are drawn independently of these.
 The methods differ in the prompts:
 
 - the name of a strategy, with settings if need be (`procurl:floor=0.05`): chosen by a curriculum
-  with the numbers of digits and carries as contexts;
+  with the number of digits and the places that carry as contexts;
 - `uniform`: all in random order, as TRL does;
 - `dynamic`: as uniform, but groups of equal rewards are dropped and others sampled in their place,
-  until there are 64 (DAPO's dynamic sampling; all samples drawn count);
+  until there are 16 (DAPO's dynamic sampling; all samples drawn count);
 - `easy-to-hard`: uniform up to a number of digits that grows from 1 to 5 in equal parts of the run.
 
 All runs train side by side in one process. The script needs PyTorch and procurl, not TRL. It

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from additions.sums import Numbers, carries_of, lengths_of
+from additions.sums import DIGITS, Numbers, carries_of, lengths_of
 from procurl import Curriculum, Strategy, TaskPool, make_strategy
 from procurl.internals.arrays import Ids
 from procurl.records.experiment import Contender
@@ -32,8 +32,9 @@ class CurriculumChoice(Choice):
     """A strategy of procurl decides before sampling."""
 
     def __init__(self, numbers: Numbers, strategy: Strategy, seed: int) -> None:
-        contexts = np.stack([lengths_of(numbers), carries_of(numbers)], axis=1)
-        pool = TaskPool(contexts.astype(float), names=["digits", "carries"])
+        contexts = np.column_stack([lengths_of(numbers), carries_of(numbers)])
+        names = ["digits", *(f"carry {place}" for place in range(1, DIGITS + 1))]
+        pool = TaskPool(contexts.astype(float), names=names)
         self._curriculum = Curriculum(strategy, pool, seed=seed)
 
     def next(self, k: int, progress: float) -> Ids:

@@ -32,16 +32,16 @@ class Plan:
     """What every run has in common."""
 
     seconds: float = float("inf")  # after which runs stop, all at the same step
-    iterations: int = 800  # each with one batch of samples and at most one update
-    groups: int = 64  # prompts of a batch
+    iterations: int = 8000  # each with one batch of samples and at most one update
+    groups: int = 16  # prompts of a batch
     per_length: int = 8_000  # prompts of each length, if there are as many
-    evaluate_every: int = 10  # iterations
-    rate: float = 2e-4
+    evaluate_every: int = 80  # iterations
+    rate: float = 2e-5
     entropy: float = 0.02  # weight of the entropy of answers
-    warm_up_steps: int = 300
+    warm_up_steps: int = 400
     warm_up_rows: int = 64
     warm_up_rate: float = 1e-3
-    shares: tuple[float, ...] = (0.5, 0.48, 0.018, 0.0015, 0.0005)  # of 1, 2, … digits
+    shares: tuple[float, ...] = (0.5, 0.45, 0.04, 0.007, 0.003)  # of 1, 2, … digits
 
 
 class Point(NamedTuple):

@@ -34,12 +34,11 @@ def lengths_of(numbers: Numbers) -> NDArray[np.int64]:
     return np.char.str_len(numbers.max(axis=1).astype(str)).astype(np.int64)
 
 
-def carries_of(numbers: Numbers) -> NDArray[np.int64]:
-    """[m] how often a digit is carried."""
+def carries_of(numbers: Numbers) -> NDArray[np.bool_]:
+    """[m, DIGITS] whether each place carries into the next, the last digit first."""
     places = 10 ** np.arange(1, DIGITS + 1)
-    carried = numbers[:, :1] % places + numbers[:, 1:] % places >= places
-    counts: NDArray[np.int64] = np.count_nonzero(carried, axis=1)
-    return counts
+    carried: NDArray[np.bool_] = numbers[:, :1] % places + numbers[:, 1:] % places >= places
+    return carried
 
 
 def prompts_of(numbers: Numbers) -> Tokens:
