@@ -135,6 +135,16 @@ def test_files_in_a_folder_are_imported_from_it(folder, capsys):
     assert "from envs.lab import with_tasks\n" in program(out)
 
 
+def test_a_program_for_files_elsewhere_says_where_it_must_be(folder, capsys, monkeypatch):
+    (folder / "work").mkdir()
+    monkeypatch.chdir(folder / "work")
+    _, out, _ = check(capsys, "../corridor.py:with_tasks")
+    assert f"In your own program in {folder.resolve()}, with Stable-Baselines3:\n" in out
+    monkeypatch.chdir(folder)
+    _, out, _ = check(capsys, "corridor.py:with_tasks")
+    assert "In your own program, with Stable-Baselines3:\n" in out
+
+
 def test_a_forgotten_task_is_status_1_and_gets_no_program(folder, capsys):
     status, out, _ = check(capsys, "corridor.py:Corridor", "--pool", "tasks.csv")
     assert status == 1

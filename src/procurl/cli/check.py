@@ -3,6 +3,7 @@
 import argparse
 import shlex
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from procurl.cli.training import integer
@@ -72,7 +73,7 @@ def _check(parsed: argparse.Namespace) -> int:
         print(f"{count} problem{'s' if count > 1 else ''}: training would be pointless")
         return UNUSABLE
     print(_advice(check))
-    print("\nIn your own program, with Stable-Baselines3:\n")
+    print(f"\nIn your own program{_place(parsed)}, with Stable-Baselines3:\n")
     print("\n".join(f"  {line}".rstrip() for line in example_lines(parsed.pool, source, check)))
     print("\nOn the command line:\n")
     print(f"  {_next_command(parsed, check)}")
@@ -86,6 +87,17 @@ def _advice(check: "EnvironmentCheck") -> str:
         f"comparison: {check.alternative}, because {check.reason}."
     )
     return textwrap.fill(text, 80)
+
+
+def _place(parsed: argparse.Namespace) -> str:
+    """Where the program must be to import files outside the current directory; empty if none is."""
+    from procurl.envs.sources.functions import is_file_address, split_address
+
+    given = (parsed.env, parsed.set_task, parsed.pool)
+    places = [split_address(text)[0] for text in given if text and is_file_address(text)]
+    files = [Path(place).resolve() for place in places if place.endswith(".py")]
+    folders = {str(file.parent) for file in files if not file.is_relative_to(Path.cwd())}
+    return f" in {' and '.join(sorted(folders))}" if folders else ""
 
 
 def _next_command(parsed: argparse.Namespace, check: "EnvironmentCheck") -> str:

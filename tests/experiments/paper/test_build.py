@@ -12,7 +12,7 @@ from procurl.envs import make_pool
 from procurl.experiments.compact_records.files import read_records, write_records
 from procurl.experiments.compact_records.joining import join_records
 from procurl.experiments.compact_records.record import compact
-from procurl.experiments.paper import run_pages, training
+from procurl.experiments.paper import build, run_pages, training
 from procurl.experiments.paper.build import PaperOptions, list_entries, run
 from procurl.experiments.paper.entries import ENTRIES, contenders_by_sweep
 from procurl.experiments.paper.run_pages import cost_table, curves_page, targets_page
@@ -378,3 +378,10 @@ class TestCommand:
         error = capsys.readouterr().err
         assert sentence in error
         assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(("seeds", "words"), [(1, " 1 seed, "), (2, " 2 seeds, ")])
+def test_a_page_counts_its_seeds(seeds, words):
+    results = synthetic_results(("iid",), seeds, "pointmass-s", 100_000, 25_000, test=False)
+    facts = {"command": "procurl paper", "width": 2, "device": "cpu", "machine": {"processor": "?"}}
+    assert words in build._provenance(compact(dataclasses.replace(results, facts=facts)))

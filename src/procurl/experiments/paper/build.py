@@ -145,9 +145,10 @@ def _provenance(records: CompactRecords) -> str:
     results, parts = records.results, records.parts
     if not results.runs:
         return ""
+    counts = _seed_counts(records)
     text = (
-        f"Ours: {results.env}, {step_label(results.steps)} training steps, {_seed_counts(records)} "
-        f"seeds, {results.engine} engine, {results.n_envs} "
+        f"Ours: {results.env}, {step_label(results.steps)} training steps, {counts} "
+        f"seed{'s' * (counts != '1')}, {results.engine} engine, {results.n_envs} "
         f"environment{'s' * (results.n_envs > 1)} per run."
     )
     if len(parts) == 1:
