@@ -9,6 +9,11 @@ because the critic judges a task by its first observation.
 The command line takes the same environment and pool:
 
     procurl check examples/cartpole_contexts.py:make_pole --pool examples/cartpole_contexts.py:poles
+    procurl compare examples/cartpole_contexts.py:make_pole \\
+        --pool examples/cartpole_contexts.py:poles --seeds 3 --steps 50000
+
+The second command makes the figure of this example in the documentation. Both strategies hold every
+pole in the end, and three seeds show no advantage of the curriculum.
 """
 
 import argparse
