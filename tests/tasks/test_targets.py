@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from procurl import TaskPool, add_targets
+from procurl import TaskPool, add_targets, make_strategy
 from procurl.tasks.targets import target_ids
 
 
@@ -97,3 +97,9 @@ def test_a_draw_of_another_shape_is_refused():
         add_targets(pool, [[0.0, 1.0]])
     with pytest.raises(ValueError, match="pool must hold contexts"):
         add_targets(TaskPool.from_seeds(2), near(0.0))
+
+
+@pytest.mark.parametrize("targets", [np.zeros((4, 1)), TaskPool([[1.0]]), [0, 2]])
+def test_targets_are_named_not_passed(targets):
+    with pytest.raises(TypeError, match=r"name of a feature.*add_targets"):
+        make_strategy("procurl-target", targets=targets).bind(TaskPool([[0.0], [1.0]]))

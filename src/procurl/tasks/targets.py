@@ -20,8 +20,13 @@ Draw: TypeAlias = Callable[["np.random.Generator", int], ArrayLike]
 def target_ids(pool: TaskPool, column: str = TARGET) -> Ids:
     """[m] ids of the targets of `pool`: the tasks whose feature `column` is not 0.
 
-    Raises ValueError if the pool has no such feature or no target.
+    Raises if the pool has no such feature or no target.
     """
+    if not isinstance(column, str):
+        raise TypeError(
+            f"targets must be the name of a feature of the pool, got {type(column).__name__}: add "
+            "the tasks that matter to the pool with procurl.add_targets(pool, targets)"
+        )
     if column not in pool.features:
         known = ", ".join(pool.features) or "none"
         raise ValueError(
