@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from procurl import AutoProCuRL, TaskEnv
 from procurl.sb3 import CurriculumCallback
+from procurl.sb3.anchor import ModelAnchor
 from tests.sb3.walk import LENGTHS, Walk
 
 WAITING, EAGER = AutoProCuRL(patience=0), AutoProCuRL(patience=None)
@@ -108,6 +109,21 @@ def test_a_model_goes_on_from_a_reward_on_the_way():
     assert rewarded[:3] == [False] * 3
     assert any(rewarded)
     assert not any(unchanged)
+
+
+def test_a_reward_sets_where_a_model_returns_to():
+    model = PPO("MlpPolicy", DummyVecEnv([lambda: TaskEnv(Walk(), LENGTHS)]), device="cpu", seed=0)
+    anchor = ModelAnchor(model, patience=1)
+
+    def update(reward, weight):
+        anchor.note_rewards(np.array([reward]))
+        anchor.end_rollout()
+        model.policy.action_net.bias.data.fill_(weight)  # what the update did
+        anchor.end_update()
+        return float(model.policy.action_net.bias.data[0])
+
+    assert [update(0.0, 1.0), update(1.0, 2.0)] == [1.0, 2.0]
+    assert [update(0.0, 3.0), update(0.0, 4.0)] == [3.0, 2.0]
 
 
 def test_a_wandering_model_resumes(tmp_path):
