@@ -1,12 +1,21 @@
 """A custom training loop in one file: PPO in PyTorch, with `Curriculum` for the tasks.
 
-procurl only decides which tasks come next (and provides PointMass as the environment). The three
-lines that a loop needs are marked with (1), (2) and (3).
+procurl decides which tasks come next, provides PointMass as the environment, and draws the report
+from what the loop records. The three lines that a loop needs are marked with (1), (2) and (3).
 
-    python examples/own_loop.py --steps 150000
+    python examples/own_loop.py --out results/own_loop
+
+It trains with the curriculum and with evenly drawn tasks, three seeds each, in five minutes on one
+core.
+
+The figure is `curves-train.png` of that folder. The curriculum is ahead from 40,000 steps on, but
+bands are one standard error: the 95% intervals of three seeds overlap, 51 ± 15 and 45 ± 17 at the
+end.
 """
 
 import argparse
+import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,6 +24,7 @@ from torch.distributions import Normal
 
 from procurl import Curriculum
 from procurl.envs import GymVectorEnv, make_pool
+from procurl.experiments import Evaluation, Experiment, RunId, open_experiment, write_report
 
 N_ENVS, N_STEPS, EPOCHS, MINIBATCHES = 16, 64, 10, 16
 GAMMA, LAMBDA, CLIP, RATE = 0.95, 0.95, 0.2, 3e-4
@@ -73,25 +83,38 @@ def improve(agent, optimizer, batch) -> None:
             optimizer.step()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=150_000)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    torch.manual_seed(args.seed)
+@torch.no_grad()
+def evaluate(agent, pool):
+    """Play every task once without noise and return the returns, [n]."""
+    n = len(pool)
+    envs = GymVectorEnv("pointmass-d", n, pool)
+    seen, _ = envs.reset(seed=0, options={"task": np.arange(n)})
+    returns, playing = np.zeros(n), np.ones(n, dtype=bool)
+    while playing.any():
+        actions = agent.policy(torch.as_tensor(seen)).clamp(-10, 10)
+        seen, reward, done, _, _ = envs.step(actions.numpy())
+        returns += reward * playing
+        playing &= ~done
+    return returns
 
+
+def train(strategy, seed, n_updates, store) -> None:
+    """One run, evaluated every ten updates."""
+    torch.manual_seed(seed)
     pool = make_pool("pointmass-d")
     envs = GymVectorEnv("pointmass-d", N_ENVS, pool)
+    run = RunId(strategy, "", seed)
+    store.begin(run)
 
-    curriculum = Curriculum("procurl", pool, seed=args.seed)  # (1)
+    curriculum = Curriculum(strategy, pool, seed=seed)  # (1)
     agent = Agent(envs.single_observation_space.shape[0], 2)
     optimizer = torch.optim.Adam(agent.parameters(), lr=RATE, eps=1e-5)
     envs.push_tasks(curriculum.next(N_ENVS).reshape(N_ENVS, 1))
-    seen = torch.as_tensor(envs.reset(seed=args.seed)[0])
-    ended, gained = 0, 0.0
+    seen = torch.as_tensor(envs.reset(seed=seed)[0])
     running = np.zeros(N_ENVS)  # returns of the episodes so far
+    picks, seconds, since = [], 0.0, time.perf_counter()
 
-    for step in range(0, args.steps, N_ENVS * N_STEPS):
+    for update in range(1, n_updates + 1):
         # (2) more tasks than can begin before the next update; unused ones are dropped
         envs.push_tasks(curriculum.next(N_ENVS * N_STEPS).reshape(N_ENVS, N_STEPS))
         rows, tasks, returns = [], [], []
@@ -109,7 +132,6 @@ def main() -> None:
             row = (torch.as_tensor(part, dtype=torch.float32) for part in (reward, done))
             rows.append((seen, action, log_prob, value, *row))
             seen = torch.as_tensor(following)
-            ended, gained = ended + done.sum(), gained + reward.sum()
         observations, actions, log_probs, values, rewards, dones = map(
             torch.stack, zip(*rows, strict=True)
         )
@@ -118,14 +140,49 @@ def main() -> None:
         batch = (observations, actions, log_probs, advantages, advantages + values)
         improve(agent, optimizer, [part.flatten(0, 1) for part in batch])
 
-        curriculum.record(tasks, returns, step=step + N_ENVS * N_STEPS)  # (3)
-        if step // 10_240 < (step + N_ENVS * N_STEPS) // 10_240:
-            metrics = curriculum.metrics()
-            print(
-                f"step {step + N_ENVS * N_STEPS}: mean return {gained / max(ended, 1):.1f}, "
-                f"{metrics.effective_tasks:.0f} tasks in play"
+        step = update * N_ENVS * N_STEPS
+        curriculum.record(tasks, returns, step=step)  # (3)
+        picks += tasks
+        if update % 10 == 0 or update == n_updates:
+            seconds += time.perf_counter() - since
+            found, metrics = evaluate(agent, pool), curriculum.metrics()
+            store.add(
+                run,
+                Evaluation(
+                    step=step,
+                    train_steps=step,
+                    env_steps=step,
+                    performance=found.mean(),
+                    test_performance=None,
+                    seconds=seconds,
+                    entropy=metrics.entropy,
+                    mean_success=metrics.estimated_success,
+                    picks=np.array(picks),
+                ),
             )
-            ended, gained = 0, 0.0
+            picks, since = [], time.perf_counter()
+            print(
+                f"{strategy}, seed {seed}, step {step}: mean return {found.mean():.1f}, "
+                f"{metrics.effective_tasks:.0f} tasks in play",
+                flush=True,
+            )
+    store.finish(run)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("results/own_loop"))
+    parser.add_argument("--strategies", nargs="+", default=["procurl", "iid"])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--updates", type=int, default=150, help="of 1,024 steps each")
+    args = parser.parse_args()
+    steps = args.updates * N_ENVS * N_STEPS
+    experiment = Experiment("pointmass-d", "own loop", steps, n_envs=N_ENVS)
+    with open_experiment(args.out, experiment, make_pool("pointmass-d")) as store:
+        for seed in range(args.seeds):
+            for strategy in args.strategies:
+                train(strategy, seed, args.updates, store)
+    print(f"report: {write_report(args.out)}")
 
 
 if __name__ == "__main__":

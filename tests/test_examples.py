@@ -1,6 +1,7 @@
 """The example scripts run with few steps and print their results."""
 
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from gymnasium.envs.classic_control import CartPoleEnv
+
+from procurl import Evidence, make_strategy
+from procurl.strategies import registry
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -29,6 +33,7 @@ def test_every_example_is_tested():
         "minigrid_levels.py",
         "dict_tasks.py",
         "own_loop.py",
+        "own_strategy.py",
         "language_model_additions.py",
     }
     assert {path.name for path in EXAMPLES.glob("*.py")} == tried
@@ -91,10 +96,38 @@ def test_dicts_as_tasks(monkeypatch, capsys):
 
 
 @pytest.mark.soak
-def test_a_custom_training_loop(monkeypatch, capsys):
-    printed = run(monkeypatch, capsys, "own_loop.py", "--steps", "10240")
-    assert printed.startswith("step 10240: mean return ")
+def test_a_custom_training_loop(monkeypatch, capsys, tmp_path):
+    few = ("--updates", "12", "--seeds", "1", "--strategies", "procurl")
+    printed = run(monkeypatch, capsys, "own_loop.py", "--out", str(tmp_path), *few)
+    assert printed.startswith("procurl, seed 0, step 10240: mean return ")
+    assert "procurl, seed 0, step 12288: " in printed
     assert "tasks in play" in printed
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_strategy_of_ones_own(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    runpy.run_path(str(EXAMPLES / "own_strategy.py"))
+    strategy = make_strategy("halfway", memory=0.5)
+    state = strategy.init(2)
+    assert strategy.probabilities(state).tolist() == [0.5, 0.5]
+    for wins in ([2, 0], [1, 2]):
+        state = strategy.update(state, Evidence(step=0, wins=np.array(wins), losses=np.zeros(2)))
+    # Wins 2 and 2, thus rates 3/4 and 3/4; with two losses of the first, 3/6.
+    np.testing.assert_allclose(strategy.probabilities(state), [0.5, 0.5])
+    lost = state._replace(losses=np.array([2.0, 0.0]))
+    np.testing.assert_allclose(strategy.probabilities(lost), [4 / 7, 3 / 7])  # 1/4 and 3/16
+    with pytest.raises(ValueError, match="memory must be from 0 to 1, got 2"):
+        make_strategy("halfway", memory=2.0)
+
+
+@pytest.mark.soak
+def test_a_strategy_of_ones_own_on_the_command_line(tmp_path):
+    command = [sys.executable, EXAMPLES / "own_strategy.py", "compare", "pointmass-s"]
+    few = ["--strategies", "halfway", "iid", "--seeds", "2", "--steps", "2048", "--workers", "1"]
+    done = subprocess.run([*command, *few, "--out", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "halfway" in done.stdout
 
 
 @pytest.mark.soak

@@ -60,3 +60,11 @@ def test_the_reference_shows_public_names_once():
     for name in names:
         package, _, last = name.removeprefix("procurl").lstrip(".").rpartition(".")
         assert last in public_names(package) | set(procurl._LAZY), f"{name} is not public"
+
+
+def test_figures_of_examples_have_their_example_and_are_small():
+    figures = list((DOCS / "figures" / "examples").iterdir())
+    assert figures
+    for figure in figures:
+        assert (ROOT / "examples" / f"{figure.stem}.py").exists()
+        assert figure.stat().st_size < 100_000

@@ -115,15 +115,19 @@ def _page_of(file: str) -> str | None:
 
 
 def _example_page(source: str, uri: str) -> str:
-    """The page of an example: its description, its figure if there is one, and its code."""
+    """The page of an example: its description, its figure if there is one, and its code.
+
+    The last paragraph of the description is about the figure, and goes below it.
+    """
     code = (ROOT / source).read_text(encoding="utf-8")
-    docstring = ast.get_docstring(ast.parse(code)) or ""
-    title, _, rest = docstring.partition("\n")
+    text = ast.get_docstring(ast.parse(code)) or ""
     name = Path(source).stem
     figure = f"figures/examples/{name}.png"
-    picture = f"![{name}](../{figure})\n\n" if (DOCS / figure).exists() else ""
+    if (DOCS / figure).exists():
+        above, _, below = text.rpartition("\n\n")
+        text = f"{above}\n\n![{name}](../{figure})\n\n{below}"
     body = code.partition('"""')[2].partition('"""')[2].strip()
-    return f"# {name}\n\n{title}\n{rest}\n\n{picture}`{source}`:\n\n```python\n{body}\n```\n"
+    return f"# {name}\n\n{text}\n\n`{source}`:\n\n```python\n{body}\n```\n"
 
 
 def _command_line_page() -> str:
