@@ -5,6 +5,10 @@ training and forgets old ones slowly. Once it has a name, the command line takes
 
     python examples/own_strategy.py compare pointmass-s --strategies halfway procurl iid \\
         --seeds 8 --steps 500000
+
+The figure is `curves-train.png` of its results, after four minutes on one core. Both curricula are
+ahead of evenly drawn tasks: 5 of 8 runs each learn, against 2 of 8. `halfway` and `procurl` cannot
+be told apart with so few runs.
 """
 
 from dataclasses import dataclass
