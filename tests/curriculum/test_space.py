@@ -189,3 +189,12 @@ def test_objects_that_json_cannot_express_are_not_saved(tmp_path):
     space = TaskSpace(sample=lambda rng, count: [object() for _ in range(count)], size=3)
     with pytest.raises(ValueError, match="the candidates cannot be saved"):
         Curriculum("procurl", space).save(tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("playing", "error"), [([50], ValueError), ([-1], ValueError), ([0.5], TypeError)]
+)
+def test_tasks_that_stay_are_candidates(playing, error):
+    curriculum = Curriculum("iid", TaskSpace([0.0], [1.0], size=20), seed=0)
+    with pytest.raises(error, match="from 0 to 19"):
+        curriculum.renew(playing)

@@ -124,6 +124,7 @@ def test_a_reward_sets_where_a_model_returns_to():
 
     assert [update(0.0, 1.0), update(1.0, 2.0)] == [1.0, 2.0]
     assert [update(0.0, 3.0), update(0.0, 4.0)] == [3.0, 2.0]
+    assert anchor.returns == 1
 
 
 def test_a_wandering_model_resumes(tmp_path):
@@ -145,6 +146,8 @@ def test_a_wandering_model_resumes(tmp_path):
     second = PPO.load(resumed.model_file, env=env(), device="cpu")
     second.learn(steps, callback=resumed, reset_num_timesteps=False)
     assert state_of(second) == start
+    assert second.logger.name_to_value["curriculum/returns"] == 0  # logged before the update
+    assert resumed.teacher.anchor.returns == 1
 
 
 def test_the_last_update_is_undone_as_well():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from procurl import TaskPool, add_targets, make_strategy
+from procurl import TaskPool, TaskSpace, add_targets, make_strategy
 from procurl.tasks.targets import target_ids
 
 
@@ -62,7 +62,7 @@ def test_a_marked_pool_survives_a_file(tmp_path):
         (
             TaskPool([[0.0]], names=["x"]),
             TaskPool([[0.0]], names=["y"]),
-            "must have the context columns of the pool, x, got y",
+            "must have the context columns of the pool in the same order, x, got y",
         ),
     ],
 )
@@ -103,3 +103,9 @@ def test_a_draw_of_another_shape_is_refused():
 def test_targets_are_named_not_passed(targets):
     with pytest.raises(TypeError, match=r"name of a feature.*add_targets"):
         make_strategy("procurl-target", targets=targets).bind(TaskPool([[0.0], [1.0]]))
+
+
+def test_targets_are_not_added_to_a_space():
+    space = TaskSpace([0.0], [1.0])
+    with pytest.raises(TypeError, match=r"pool must be a TaskPool, got TaskSpace: .*space\.pool"):
+        add_targets(space, TaskPool([[1.0]]))

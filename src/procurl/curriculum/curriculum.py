@@ -30,6 +30,7 @@ from procurl.curriculum.records import (
     no_outcomes,
     read_outcomes,
     read_prior,
+    read_tasks,
     require_outcome_strategy,
 )
 from procurl.evidence import Evidence, draw_without_replacement
@@ -279,10 +280,10 @@ class Curriculum:
             playing: ids of tasks that must stay.
         """
         with self._lock:
+            keep = read_tasks(self.pool, playing)
             if self._candidates is None or not self._renewal_due:
                 return np.zeros(0, dtype=np.int64)
             self.refresh()  # outcomes must not wait for tasks that are gone
-            keep = np.asarray(playing, dtype=np.int64)
             ids = self._candidates.least_promising(self.probabilities(), keep)
             self._candidates = self._candidates.renew(ids, self._rng)
             self._renewal_due = False

@@ -27,6 +27,7 @@ class ModelAnchor:
         self.patience = patience
         self.idle = 0  # updates without a reward since the last one with a reward, or return
         self.parameters: dict[str, Any] | None = None  # to return to; None if idle is 0
+        self.returns = 0  # how often the model has returned
         self._rewarded = False  # whether a reward of the rollout was not 0
 
     def note_rewards(self, rewards: NDArray[Any]) -> None:
@@ -48,3 +49,4 @@ class ModelAnchor:
         if self.parameters is not None and self.idle > self.patience:
             self.model.set_parameters(self.parameters)
             self.idle, self.parameters = 0, None
+            self.returns += 1

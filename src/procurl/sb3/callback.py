@@ -356,6 +356,8 @@ class CurriculumCallback(BaseCallback):
         for name, value in metrics.strategy.items():
             self.logger.record(f"curriculum/{name}", value)
         self.logger.record("curriculum/teacher_steps", self.teacher_steps)
+        if self.teacher.anchor is not None:
+            self.logger.record("curriculum/returns", self.teacher.anchor.returns)
 
 
 def _task_of(info: dict[str, Any]) -> int:

@@ -219,13 +219,21 @@ def _checked_bounds(low: Any, high: Any) -> tuple[Floats, Floats]:
         try:
             array = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{argument} must hold one number per column, got {given!r}") from error
+            raise TypeError(
+                f"{argument} must hold one number per column, got {given!r}: pass a function that "
+                "draws tasks as sample=, and the bounds of a Box as box.low and box.high"
+            ) from error
         if array.ndim != 1 or not array.size or not np.isfinite(array).all():
             raise ValueError(
                 f"{argument} must hold one finite number per context column, got {given!r}"
             )
         bounds.append(array)
-    if len(bounds[0]) != len(bounds[1]) or (bounds[0] > bounds[1]).any():
+    if len(bounds[0]) != len(bounds[1]):
+        raise ValueError(
+            f"low and high must have equally many columns, got {len(bounds[0])} and "
+            f"{len(bounds[1])}"
+        )
+    if (bounds[0] > bounds[1]).any():
         raise ValueError(
             f"high must be at least low in each column, got low={low!r} and high={high!r}"
         )

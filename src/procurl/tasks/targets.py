@@ -76,8 +76,8 @@ def add_targets(
     _require_contexts("targets", targets, column)
     if pool.names != targets.names:
         raise ValueError(
-            f"targets must have the context columns of the pool, {', '.join(pool.names)}, "
-            f"got {', '.join(targets.names)}"
+            f"targets must have the context columns of the pool in the same order, "
+            f"{', '.join(pool.names)}, got {', '.join(targets.names)}"
         )
     assert pool.contexts is not None
     assert targets.contexts is not None
@@ -101,6 +101,11 @@ def add_targets(
 
 
 def _require_contexts(argument: str, pool: TaskPool, column: str) -> None:
+    if not isinstance(pool, TaskPool):
+        raise TypeError(
+            f"{argument} must be a TaskPool, got {type(pool).__name__}: targets are tasks of a "
+            "fixed pool, which space.pool() makes of a TaskSpace"
+        )
     if pool.contexts is None:
         raise ValueError(
             f"{argument} must hold contexts, got {pool}: mark the targets of other pools with "

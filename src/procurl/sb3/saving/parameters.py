@@ -7,8 +7,8 @@ import torch
 from procurl.internals.arrays import NamedArrays
 
 
-def pack_parameters(parameters: dict[str, Any]) -> tuple[Any, NamedArrays]:
-    """(JSON values, arrays) of what `BaseAlgorithm.get_parameters` returned."""
+def pack_parameters(parameters: dict[str, Any] | None) -> tuple[Any, NamedArrays]:
+    """(JSON values, arrays) of what `BaseAlgorithm.get_parameters` returned, or of None."""
     arrays: NamedArrays = {}
     return _pack(parameters, arrays), arrays
 

@@ -178,7 +178,7 @@ def restore_progress(saved: SavedRun, teacher: ModelTeacher) -> None:
         teacher.values.values = arrays.get("values")
         teacher.values.next_task = meta["next_value"]
     if teacher.anchor is not None and (left := meta["anchor"]) is not None:
-        teacher.anchor.idle = left["idle"]
+        teacher.anchor.idle, teacher.anchor.returns = left["idle"], left["returns"]
         parameters = unpack_parameters(left["parameters"], within("anchor.", arrays))
         teacher.anchor.parameters = parameters
     kept = [name for name in SCORES if getattr(teacher.totals, name) is not None]
@@ -213,9 +213,9 @@ def _progress(teacher: ModelTeacher) -> tuple[dict[str, Any], NamedArrays]:
         "next_value": None if teacher.values is None else teacher.values.next_task,
         "anchor": None,
     }
-    if (anchor := teacher.anchor) is not None and anchor.parameters is not None:
+    if (anchor := teacher.anchor) is not None:
         packed, parts = pack_parameters(anchor.parameters)
-        meta["anchor"] = {"idle": anchor.idle, "parameters": packed}
+        meta["anchor"] = {"idle": anchor.idle, "returns": anchor.returns, "parameters": packed}
         arrays |= {f"anchor.{name}": part for name, part in parts.items()}
     meta |= {name: getattr(teacher, name) for name in COUNTS}
     ended, seen = join_episodes(teacher.episodes), teacher.totals.returns
