@@ -5,7 +5,19 @@ and `TaskEnv` resets the environment with the seed of the next task. Prioritized
 (`plr`) was designed for this; any other strategy works as well.
 
     pip install minigrid
-    python examples/minigrid_levels.py --steps 100000
+    python examples/minigrid_levels.py --steps 20480
+    python examples/minigrid_levels.py --game MiniGrid-SimpleCrossingS9N1-v0 --levels 40
+
+The command line takes the same environment and pool:
+
+    procurl compare examples/minigrid_levels.py:make_level \\
+        --pool examples/minigrid_levels.py:levels --strategies plr procurl iid --seeds 3 \\
+        --steps 20480 --n-envs 8 --engine sb3 --set n_steps=128 batch_size=256 ent_coef=0.01 \\
+        --eval-every 2048 --eval-stochastic
+
+The figure is `curves-train.png` of that command, after two minutes on one core. All strategies
+learn the 20 levels equally fast: in an empty room of 3 × 3 cells, levels differ only in where the
+agent starts, and no order of them helps.
 """
 
 import argparse
@@ -20,21 +32,37 @@ from stable_baselines3.common.env_util import make_vec_env
 from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.sb3 import CurriculumCallback, evaluate_pool
 
+GAME = "MiniGrid-Empty-Random-5x5-v0"
+
+
+def make_level(game: str = GAME) -> gymnasium.Env:
+    """The agent's view, 7 × 7 cells, as one row of numbers; for `procurl compare` as well."""
+    return FlattenObservation(ImgObsWrapper(gymnasium.make(game)))
+
+
+def levels(count: int = 20) -> TaskPool:
+    """Levels to train on."""
+    return TaskPool.from_seeds(range(count))
+
+
+def unseen(count: int = 20) -> TaskPool:
+    """Other levels, to see what carries over."""
+    return TaskPool.from_seeds(range(count, 2 * count))
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--game", default="MiniGrid-SimpleCrossingS9N1-v0")
-    parser.add_argument("--levels", type=int, default=40)
+    parser.add_argument("--game", default=GAME)
+    parser.add_argument("--levels", type=int, default=20)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--strategy", default="plr")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 
-    train, test = TaskPool.from_seeds(range(2 * args.levels)).split(0.5, seed=0)
+    train, test = levels(args.levels), unseen(args.levels)
 
     def level(pool: TaskPool) -> gymnasium.Env:
-        """The agent's view, 7 × 7 cells, as one row of numbers."""
-        return TaskEnv(FlattenObservation(ImgObsWrapper(gymnasium.make(args.game))), pool)
+        return TaskEnv(make_level(args.game), pool)
 
     model = PPO(
         "MlpPolicy",
