@@ -9,7 +9,7 @@ from procurl import TaskPool
 from procurl.envs import make_host_env, make_pool
 from procurl.experiments.batches import Job
 from procurl.experiments.planning import make_experiment, width_of
-from procurl.experiments.request import ComparisonRequest, TrainingOptions
+from procurl.experiments.request import ComparisonRequest, EvaluationOptions, TrainingOptions
 from procurl.records.experiment import Experiment, pool_index, pools_hash
 
 
@@ -38,6 +38,39 @@ def test_targets_are_added_to_every_pool():
     targets = make_pool("pointmass-s", "target-one-mode", size=2)
     drawn = request(pools=2, target_pool=targets).pools.training
     assert [len(pool) for pool in drawn] == [102, 102]
+
+
+def marked(contexts, targets):
+    names = ["gate_position", "gate_width", "friction"]
+    return TaskPool(contexts, names=names, features={"target": targets})
+
+
+def test_targets_that_the_pool_marks_are_the_test_pool(tmp_path):
+    path = str(tmp_path / "marked.csv")
+    marked([[0, 1, 0], [1, 2, 1], [2, 3, 2]], [0, 1, 1]).to_csv(path)
+    given = request(pool=path)
+    assert given.pools.test.contexts.tolist() == [[1, 2, 1], [2, 3, 2]]
+    experiment = make_experiment(given, "cpu")
+    assert (experiment.test_name, experiment.test_pool) == ("targets", None)
+    assert experiment.test_hash == given.pools.test.fingerprint
+
+
+def test_a_test_pool_replaces_the_targets_that_the_pool_marks():
+    other = make_pool("pointmass-s", "test", size=2)
+    pool = marked([[0, 1, 0], [1, 2, 1]], [0, 1])
+    given = replace(request(pool=pool), evaluation=EvaluationOptions(test_pool=other))
+    assert given.pools.test is other
+    assert make_experiment(given, "cpu").test_name == "test"
+
+
+def test_several_pools_have_a_test_pool_if_they_mark_the_same_targets():
+    a = marked([[0, 1, 0], [1, 2, 1]], [0, 1])
+    b = marked([[1, 2, 1], [2, 3, 2]], [1, 0])
+    assert request(pool=[a, b]).pools.test.contexts.tolist() == [[1, 2, 1]]
+    for targets in ([0, 1], [1, 1], [0, 0]):
+        given = request(pool=[a, marked([[1, 2, 1], [2, 3, 2]], targets)])
+        assert given.pools.test is None
+        assert make_experiment(given, "cpu").test_name == "test"
 
 
 def test_several_files_are_several_pools(files):

@@ -160,7 +160,11 @@ def _add_task_options(add: Callable[..., Any]) -> None:
         help="draw N training pools with the pool seeds 0 to N - 1 and spread runs over them, as "
         "with several --pool files; needs at least N seeds",
     )
-    add("--test-pool", metavar="FILE", help="second pool, played at every evaluation")
+    add(
+        "--test-pool",
+        metavar="FILE",
+        help="second pool, played at every evaluation (default: the targets, if any)",
+    )
     add(
         "--target-pool",
         metavar="FILE",

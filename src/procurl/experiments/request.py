@@ -98,7 +98,8 @@ class EvaluationOptions:
             there are fewer; None for the paper's.
         eval_stochastic: whether to sample actions instead of acting deterministically; None for as
             in the paper.
-        test_pool: a pool to play at every evaluation, as for training; None for none.
+        test_pool: a pool to play at every evaluation, as for training; None for the targets, if
+            `target_pool` names or the training pool marks any.
     """
 
     eval_every: int | None = None
@@ -257,14 +258,14 @@ class ComparisonRequest:
 
     @property
     def test_pool(self) -> PoolText | None:
-        """The pool to play at every evaluation, or its text: by default the targets."""
+        """The pool to play at every evaluation, or its text, if a user names one or targets."""
         given = self.evaluation.test_pool
         return self.training.target_pool if given is None else given
 
     @property
     def test_name(self) -> str:
         """What tables call the test pool."""
-        by_default = self.evaluation.test_pool is None and self.training.target_pool is not None
+        by_default = self.evaluation.test_pool is None and self.pools.test is not None
         return TARGETS if by_default else TEST
 
     @property

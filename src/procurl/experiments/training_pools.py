@@ -6,7 +6,7 @@ from typing import NamedTuple
 from procurl.envs import EnvSource, environment_names, make_host_env, make_pool, pool_of, read_pool
 from procurl.internals.checks import require_integer
 from procurl.tasks.pool import TaskPool
-from procurl.tasks.targets import add_targets
+from procurl.tasks.targets import add_targets, marked_ids
 
 PoolText = str | TaskPool  # a pool, or the text that names it
 
@@ -41,7 +41,7 @@ def read_pools(
         given: training pools that the user names; without any, the environment's own.
         drawn: number of training pools to draw instead, with the seeds 0 to n − 1.
         targets: tasks to add to every training pool, if any.
-        test: the test pool, if any.
+        test: the test pool; None for the targets that all training pools mark, if any.
     """
     test_pool = _read(env, test)
     if drawn is not None:
@@ -54,6 +54,8 @@ def read_pools(
         pools = pools or [make_pool(env)]
     if (marked := _read(env, targets)) is not None:
         pools = [add_targets(pool, marked) for pool in pools]
+    if test_pool is None:
+        test_pool = _shared_targets(pools)
     if source is None:
         host = make_host_env(env)
         for pool in (*pools, *([] if test_pool is None else [test_pool])):
@@ -96,6 +98,18 @@ def check_pool_options(
 
 def _read(env: str, pool: PoolText | None) -> TaskPool | None:
     return pool if isinstance(pool, TaskPool | None) else read_pool(pool, env)
+
+
+def _shared_targets(pools: Sequence[TaskPool]) -> TaskPool | None:
+    """The targets that are marked in the pools; None if a pool has none, or others than the rest.
+
+    All runs have the same test pool, so targets that differ between pools have no common mean.
+    """
+    marked = [marked_ids(pool) for pool in pools]
+    if not all(ids.size for ids in marked):
+        return None
+    targets = [pool.subset(ids) for pool, ids in zip(pools, marked, strict=True)]
+    return targets[0] if len({each.fingerprint for each in targets}) == 1 else None
 
 
 def _require_different(given: Sequence[PoolText], pools: Sequence[TaskPool]) -> None:

@@ -35,13 +35,18 @@ def target_ids(pool: TaskPool, column: str = TARGET) -> Ids:
             f"'feature:{column}' of its CSV file, or add them: with procurl.add_targets, on the "
             "command line with --target-pool FILE"
         )
-    marked = np.flatnonzero(pool.features[column])
+    marked = marked_ids(pool, column)
     if not marked.size:
         raise ValueError(
             f"targets={column!r}: no task of the pool is marked as a target, the feature is 0 on "
             f"all {len(pool)} tasks"
         )
     return marked
+
+
+def marked_ids(pool: TaskPool, column: str = TARGET) -> Ids:
+    """[m] ids of the targets of `pool`, as in `target_ids`; empty if it has none."""
+    return np.flatnonzero(pool.features.get(column, ()))
 
 
 def add_targets(

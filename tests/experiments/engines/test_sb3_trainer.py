@@ -145,6 +145,17 @@ def test_what_is_measured():
     assert second.seconds > first.seconds > 0
 
 
+def test_a_test_pool_does_not_change_the_training(monkeypatch):
+    sampled = PRESETS["pointmass-s"]._replace(eval_stochastic=True)
+    monkeypatch.setitem(PRESETS, "pointmass-s", sampled)
+    runs = [trainer("iid", 1, test_pool).runs[0] for test_pool in (None, POOL.subset([3, 4]))]
+    for run in runs:
+        for _ in range(3):
+            run.advance()
+    plain, tested = (run.weights() for run in runs)
+    assert all(np.array_equal(plain[name], tested[name]) for name in plain)
+
+
 def test_models_act_without_stable_baselines3(tmp_path):
     found = trainer(width=1)
     for _ in range(2):
