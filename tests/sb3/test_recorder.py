@@ -11,11 +11,12 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
+import torch
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from procurl import make_strategy
+from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.cli import main
 from procurl.experiments.report.html_text import reproduce
 from procurl.records.store import read_store
@@ -258,6 +259,28 @@ def test_the_report_says_how_the_runs_were_recorded(tmp_path):
     in_a_notebook = reproduce(replace(results, env="pointmass-s", facts=facts), [])
     assert "notebook or an interactive session, so there is no command to" in in_a_notebook
     assert "procurl compare" not in in_a_notebook
+
+
+@pytest.mark.parametrize(("tasks", "mean"), [(None, 0.6), ([0, 4], 1.0)])
+def test_targets_are_evaluated_beside_the_pool(tasks, mean, tmp_path):
+    lengths = [[1.0], [9.0], [8.5], [2.0], [3.0]]  # the limit is 8 steps
+    pool = TaskPool(lengths, names=["length"], features={"target": [1, 1, 0, 0, 0]})
+    model = PPO("MlpPolicy", TaskEnv(Walk(), pool), n_steps=32, batch_size=32, seed=0, device="cpu")
+    with torch.no_grad():
+        model.policy.action_net.bias[1] = 100.0  # always to the right
+    curriculum = CurriculumCallback(make_strategy("target"))
+    recorder = PoolRecorder(curriculum, tmp_path, eval_env=Walk, every=64, tasks=tasks)
+    model.learn(64, callback=[curriculum, recorder])
+    measured = [(m.performance, m.test_performance) for m in recorder.evaluations]
+    assert measured == [(pytest.approx(mean), 0.5)] * 2
+    with read_store(tmp_path) as store:
+        assert store.results().test_name == "targets"
+        assert store.experiment.test_hash == pool.subset([0, 1]).fingerprint
+
+
+def test_a_pool_without_targets_has_no_test_performance(tmp_path):
+    recorder = record(tmp_path, "iid")
+    assert [m.test_performance for m in recorder.evaluations] == [None, None]
 
 
 def test_off_policy_runs_are_recorded_too(tmp_path):

@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from procurl.internals.arrays import Ids
 from procurl.internals.checks import require_integer
 from procurl.records.evaluation import Evaluation, Snapshot, snapshot_tasks
-from procurl.records.experiment import Contender, Experiment
+from procurl.records.experiment import TARGETS, TEST, Contender, Experiment
 from procurl.records.results import RunId
 from procurl.records.run_writer import RunWriter, free_seed
 from procurl.sb3.callback import CurriculumCallback
@@ -21,12 +21,14 @@ from procurl.sb3.evaluation import PoolEvaluation, evaluate, with_tasks
 from procurl.sb3.saving.random_state import random_state, restore_random_state
 from procurl.sb3.seeds import seed_of
 from procurl.sb3.teacher import ModelTeacher, second_workers
+from procurl.tasks.targets import marked_ids
 
 
 class PoolRecorder(BaseCallback):
     """Evaluate the model on the pool at intervals, for `procurl export` and `procurl report`.
 
-    The first evaluation is at step 0, before training. Evaluations do not change the training.
+    The first evaluation is at step 0, before training. Evaluations do not change the training. If
+    the pool marks targets with the feature `target`, their mean return is recorded as well.
 
     >>> curriculum = CurriculumCallback(strategy)  # doctest: +SKIP
     >>> recorder = PoolRecorder(curriculum, "results/mine", eval_env=MyEnv)  # doctest: +SKIP
@@ -49,7 +51,7 @@ class PoolRecorder(BaseCallback):
         steps: training steps of the whole run, if `learn` is called several times; None takes those
             of this call.
         every: training steps between evaluations.
-        tasks: ids of the tasks that evaluations play; None plays all.
+        tasks: ids of the tasks that evaluations play, in addition to all targets; None plays all.
         episodes: episodes per task.
         deterministic: whether the policy acts deterministically.
         overwrite: whether a new run may replace a finished one with the same label and seed;
@@ -138,17 +140,21 @@ class PoolRecorder(BaseCallback):
         if new and self.model.seed is None and self.curriculum.settings.seed is None:
             # The teacher saves it, so that a resumed run keeps its seed.
             teacher.seed = free_seed(self.out, self.contender)
+        pool = teacher.curriculum.pool
+        targets = marked_ids(pool)
         experiment = Experiment(
             env=self.env,
             engine="sb3",
             steps=self._total_steps(),
             n_envs=self.model.n_envs,
+            test_hash=pool.subset(targets).fingerprint if targets.size else None,
+            test_name=TARGETS if targets.size else TEST,
             student={"algorithm": type(self.model).__name__},
         )
         return RunWriter(
             self.out,
             experiment,
-            teacher.curriculum.pool,
+            pool,
             self.run,
             self.curriculum.settings.describe(),
             step=self.num_timesteps,
@@ -195,22 +201,37 @@ class PoolRecorder(BaseCallback):
 
     def _record(self, step: int) -> None:
         self._seconds += time.perf_counter() - self._since
-        assert self._workers is not None
         assert self._writer is not None
         random = random_state()
-        found = evaluate(
+        found = self._play(self.tasks, step)
+        on_targets = self._on_targets(found, step)
+        evaluation = evaluation_of(self.curriculum, found, step, self._seconds, on_targets)
+        restore_random_state(random)
+        self._writer.add(evaluation)
+        self.logger.record("eval/mean_reward", evaluation.performance)
+        if on_targets is not None:
+            self.logger.record("eval/test_mean_reward", on_targets)
+        self._since = time.perf_counter()
+
+    def _on_targets(self, found: PoolEvaluation, step: int) -> float | None:
+        """The mean return over the targets, which are played unless `found` has them all."""
+        targets = marked_ids(self.curriculum.curriculum.pool)
+        if not targets.size:
+            return None
+        if not np.isin(targets, found.tasks).all():
+            return self._play(targets, step).performance
+        return float(found.returns[np.isin(found.tasks, targets)].mean())
+
+    def _play(self, tasks: Sequence[int] | Ids | None, step: int) -> PoolEvaluation:
+        assert self._workers is not None
+        return evaluate(
             self.model,
             self._workers,
             episodes=self.episodes,
             deterministic=self.deterministic,
-            tasks=self.tasks,
+            tasks=tasks,
             seed=seed_of(self.run.seed, step),
         )
-        evaluation = evaluation_of(self.curriculum, found, step, self._seconds)
-        restore_random_state(random)
-        self._writer.add(evaluation)
-        self.logger.record("eval/mean_reward", evaluation.performance)
-        self._since = time.perf_counter()
 
 
 def evaluation_of(
@@ -218,7 +239,7 @@ def evaluation_of(
     found: PoolEvaluation,
     step: int,
     seconds: float,
-    test: PoolEvaluation | None = None,
+    test_performance: float | None = None,
 ) -> Evaluation:
     """One evaluation of a run, with the teacher's and the student's view of the tasks.
 
@@ -227,7 +248,7 @@ def evaluation_of(
         found: results on the training pool.
         step: the nominal training steps of the evaluation.
         seconds: of training so far.
-        test: results on the test pool.
+        test_performance: mean return over the test pool or the targets.
     """
     curriculum = callback.curriculum
     metrics, success = curriculum.metrics(), curriculum.success()
@@ -246,7 +267,7 @@ def evaluation_of(
         train_steps=train_steps,
         env_steps=train_steps + callback.teacher_steps,
         performance=found.performance,
-        test_performance=None if test is None else test.performance,
+        test_performance=test_performance,
         seconds=seconds,
         entropy=metrics.entropy,
         mean_success=metrics.estimated_success,

@@ -139,7 +139,9 @@ class SB3Run:
         restore_random_state(self._random)
         found = self._evaluate_tasks(self._workers, self._evaluation.tasks, step)
         self._random = random_state()  # before the test pool, which must not change the training
-        test = None if self._test is None else self._evaluate_tasks(self._test, None, step)
+        test = (
+            None if self._test is None else self._evaluate_tasks(self._test, None, step).performance
+        )
         evaluation = evaluation_of(self.callback, found, step, self.seconds, test)
         evaluation = evaluation._replace(train_steps=self._steps)
         self.evaluations.append(evaluation)
