@@ -218,6 +218,16 @@ def test_a_directory_in_place_of_a_pool_is_reported(env, tmp_path, capsys):
     assert f"{tmp_path} is a directory: a pool is read from a CSV file" in capsys.readouterr().err
 
 
+def test_the_pictures_of_targets_are_listed(tmp_path, monkeypatch, capsys):
+    summary = Summary("table", tmp_path / "report.html")
+    monkeypatch.setattr("procurl.experiments.comparison.compare", lambda request: summary)
+    for name in ("curves-train", "curves-targets", "curves-env"):
+        (tmp_path / f"{name}.png").touch()
+    assert main(["compare", "pointmass-s", "--out", str(tmp_path)]) == 0
+    pictures = f"{tmp_path / 'curves-train.png'}, {tmp_path / 'curves-targets.png'}"
+    assert f"\npictures: {pictures}\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("option", ["--pool", "--test-pool", "--target-pool"])
 def test_a_pool_with_other_columns_is_refused_before_training(option, tmp_path, capsys):
     path = tmp_path / "pool.csv"

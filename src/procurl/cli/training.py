@@ -19,7 +19,12 @@ ENV_HELP = (
     "a name that `procurl envs` lists, a Gymnasium id such as CartPole-v1, or FILE.py:function or "
     "package.module:function that makes an environment"
 )
-PICTURES = ("curves-train", "curriculum")  # of the report, to look at first
+PICTURES = (
+    "curves-train",
+    "curves-test",
+    "curves-targets",
+    "curriculum",
+)  # of the report, to look at first
 
 
 def add_training_commands(commands: Any) -> None:

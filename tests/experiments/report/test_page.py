@@ -163,6 +163,24 @@ def test_the_summary_says_if_the_runs_leave_it_open():
     assert "more seeds" not in clear
 
 
+def test_the_summary_is_about_the_targets_if_there_are_any():
+    results = with_finals({"a": 0.3, "b": 0.4}, seeds=3)
+    on_targets = {"a": 0.5, "b": 0.2}
+    evaluations = {
+        run: [at._replace(test_performance=on_targets[run.strategy]) for at in evaluations]
+        for run, evaluations in results.evaluations.items()
+    }
+    tested = replace(results, evaluations=evaluations)
+    assert "b has the highest mean return, 0.40 ± 0.00 over 3" in words(report_html(tested))
+    facts = {**results.facts, "test_name": "targets"}
+    text = words(report_html(replace(tested, facts=facts)))
+    assert "a has the highest mean return on the targets, 0.50 ± 0.00 over 3 runs." in text
+    assert "Its runs beat those of b with probability 1.00 (95% interval 1.00 to 1.00)." in text
+    assert "Except for the targets, all returns are over the pool." in text
+    assert "the row's strategy has a higher return over the pool after 60,000 steps" in text
+    assert "over the pool" not in words(report_html(results)).partition("Final results")[2]
+
+
 def test_no_steps_to_a_threshold_where_nobody_improved():
     text = words(report_html(with_finals({"a": 0.0, "b": 0.0})))
     assert "steps to threshold" in text

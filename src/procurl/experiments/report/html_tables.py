@@ -58,9 +58,10 @@ def improvement(curves: Sequence[Curve], rows: Sequence[Standing], places: Seque
     step = rows[0].steps[-1]
     curve = by_label(curves)
     chances = _chances([curve[label] for label in labels], step)
+    over = " over the pool" if rows[0].test is not None else ""
     about = (
-        f"Probability that a run of the row's strategy has a higher return after {step:,} steps "
-        "than a run of the column's. Ties count half. Below it, the 95% bootstrap interval."
+        f"Probability that a run of the row's strategy has a higher return{over} after {step:,} "
+        "steps than a run of the column's. Ties count half. Below it, the 95% bootstrap interval."
     )
     if len(kept) < len(rows):
         about += f" Of {len(rows)} strategies, the {len(kept)} with the highest means are shown."

@@ -13,6 +13,7 @@ from procurl.experiments.analysis.standings import BASELINE, Standing
 from procurl.experiments.analysis.statistics import FEWEST
 from procurl.experiments.report.explorer_data import Selection
 from procurl.records.evaluation import SNAPSHOT_TASKS
+from procurl.records.experiment import TARGETS
 from procurl.records.results import Results
 
 NAMED_STOPS = 12  # stopped runs that are listed
@@ -55,25 +56,32 @@ def heading(results: Results) -> str:
 
 
 def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
-    """The result in at most two sentences, which say if the runs leave it open."""
+    """The result in at most two sentences, which say if the runs leave it open.
+
+    If there are targets, the result is the mean return on these.
+    """
     if not rows:
         return "No run has been evaluated yet."
-    best = max(rows, key=lambda row: _rank_key(row.performance[-1].mean))
-    last = f"{best.steps[-1]:,} training steps"
-    value = f"{_strong(str(best.performance[-1]))} over {_runs(best.runs)}"
-    name = _strong(best.label)
+    last = f"{rows[0].steps[-1]:,} training steps"
     behind = [row for row in rows if math.isnan(row.performance[-1].mean)]
     if behind:
         return f"{_names(behind)} {'has' if len(behind) == 1 else 'have'} not reached {last} yet."
+    measure = "mean return"
+    if rows[0].test_name == TARGETS and all(row.test is not None for row in rows):
+        rows, curves = _on_targets(rows), [curve.on_test for curve in curves]
+        measure = "mean return on the targets"
+    best = max(rows, key=lambda row: _rank_key(row.performance[-1].mean))
+    value = f"{_strong(str(best.performance[-1]))} over {_runs(best.runs)}"
+    name = _strong(best.label)
     if len(rows) == 1:
-        return f"After {last}, {name} has a mean return of {value}."
+        return f"After {last}, {name} has a {measure} of {value}."
     if best.performance[-1].mean == 0:
-        return f"After {last}, no strategy has a mean return above 0."
+        return f"After {last}, no strategy has a {measure} above 0."
     shown = f"{best.performance[-1].mean:.2f}"
     tied = [row for row in rows if f"{row.performance[-1].mean:.2f}" == shown]
     if len(tied) > 1:
-        return f"After {last}, {_names(tied)} have the highest mean return, {_strong(shown)}."
-    text = f"After {last}, {name} has the highest mean return, {value}."
+        return f"After {last}, {_names(tied)} have the highest {measure}, {_strong(shown)}."
+    text = f"After {last}, {name} has the highest {measure}, {value}."
     other = next((row for row in rows if row.label == BASELINE and row is not best), None)
     if other is None:
         others = [row for row in rows if row is not best]
@@ -90,6 +98,14 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
     )
     unclear = chance.low <= 0.5 <= chance.high
     return f"{text}: more seeds are needed to tell them apart." if unclear else f"{text}."
+
+
+def _on_targets(rows: Sequence[Standing]) -> list[Standing]:
+    """The standings with the targets in place of the training pool at the last step."""
+    return [
+        row if row.test is None else row._replace(performance=(*row.performance[:-1], row.test))
+        for row in rows
+    ]
 
 
 def facts(results: Results) -> str:
@@ -189,7 +205,10 @@ def about_table(rows: Sequence[Standing]) -> str:
             f"median steps until a run first reached {rows[0].reached.goal}, halfway from the "
             "first evaluation to the best final mean, and how many runs did"
         )
-    return f"{'; '.join(parts)}. Click a column header to sort."
+    text = f"{'; '.join(parts)}."
+    if rows[0].test is not None:
+        text += f" Except for {test_tasks(rows[0].test_name)}, all returns are over the pool."
+    return f"{text} Click a column header to sort."
 
 
 def coverage(results: Results, chosen: Selection) -> str:
