@@ -176,6 +176,9 @@ def test_strategies_of_one_pool_say_so():
     for name in ("alp-gmm", "space", "spdl"):
         with pytest.raises(ValueError, match=f"{name} needs a fixed pool, such as space.pool"):
             Curriculum(name, line(), seed=0)
+    for name in ("target", "procurl-target", "currot"):
+        with pytest.raises(ValueError, match=r"no features: use a fixed pool, such as space.pool"):
+            Curriculum(name, line(), seed=0)
 
 
 def test_a_space_has_no_prior_and_no_other_pool():

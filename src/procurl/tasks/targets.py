@@ -33,7 +33,8 @@ def target_ids(pool: TaskPool, column: str = TARGET) -> Ids:
             f"targets={column!r} is not a feature of the pool (its features: {known}). Mark the "
             f"tasks that matter with TaskPool(…, features={{{column!r}: …}}) or the column "
             f"'feature:{column}' of its CSV file, or add them: with procurl.add_targets, on the "
-            "command line with --target-pool FILE"
+            "command line with --target-pool FILE. Candidates of a TaskSpace have no features: use "
+            "a fixed pool, such as space.pool()"
         )
     marked = marked_ids(pool, column)
     if not marked.size:
