@@ -1,8 +1,12 @@
 """The documentation is correct: examples run and print what pages show, settings and links match.
 
 Every block that starts with ```python is run. The blocks of a page run in order, in one namespace
-and in an empty folder. If a ```text block follows, it must equal the printed output. Blocks that
-need a heavy package or hours of training start with ```python no-run and are skipped.
+and in an empty folder. If a ```text block follows, it must equal the printed output. A comment
+<!-- python ... --> is a block that readers do not see: it makes what the next one takes for
+granted. Calls of `learn` are cut from 1_000_000 steps to 2_048.
+
+Blocks that need TRL start with ```python soak, and `make soak` runs them. Those that need a cluster
+start with ```python no-run.
 """
 
 import ast
@@ -37,6 +41,9 @@ PUBLIC = {
     f"procurl.{name}" for name in ("cli", "envs", "experiments", "ppo", "sb3", "theory", "trl")
 }
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+HIDDEN = "<!-- "
+OPENING = re.compile(rf"(```|{HIDDEN}(?=python))(.*?) *")
+LONG_TRAINING = re.compile(r"\.learn\(1_000_000\b")
 
 
 class Block(NamedTuple):
@@ -52,11 +59,13 @@ def blocks_of(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
     blocks: list[Block] = []
     inside: list[str] | None = None
-    info, follows, start = "", False, 0
+    info, closing, follows, start = "", "", False, 0
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
-        if inside is None and line.startswith("```"):
-            inside, info, start = [], line.removeprefix("```").strip(), number + 1
-        elif inside is not None and line == "```":
+        opening = OPENING.fullmatch(line)
+        if inside is None and opening:
+            inside, info, start = [], opening[2], number + 1
+            closing = "-->" if opening[1] == HIDDEN else "```"
+        elif inside is not None and line == closing:
             blocks.append(Block(info, start, "".join(f"{text}\n" for text in inside), follows))
             inside, follows = None, True
         elif inside is not None:
@@ -100,28 +109,52 @@ def page_of(name: str) -> Path:
     return STRATEGIES / link[1]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_examples_run_and_print_what_the_page_shows(page, monkeypatch, tmp_path, capsys):
+@pytest.fixture
+def namespace(monkeypatch, tmp_path):
+    """Of a module, in an empty folder and with a registry of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     module = ModuleType("example")
     monkeypatch.setitem(sys.modules, "example", module)
+    return module.__dict__
+
+
+def run_blocks(page, kind, namespace, capsys):
+    """Run the blocks of one kind, and compare what they print with what the page shows."""
     blocks = blocks_of(page)
     for block, following in zip_longest(blocks, blocks[1:]):
-        if block.info != "python":
+        if block.info != kind:
             continue
-        code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+        text = LONG_TRAINING.sub(".learn(2_048", block.text)
+        code = compile("\n" * (block.line - 1) + text, str(page), "exec")
         capsys.readouterr()
-        exec(code, module.__dict__)
+        exec(code, namespace)
         printed = capsys.readouterr().out
         if following is not None and following.info == "text" and following.follows:
             assert printed == following.text, f"{page}, line {block.line}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_run_and_print_what_the_page_shows(page, namespace, capsys):
+    run_blocks(page, "python", namespace, capsys)
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("default")  # of TRL and what it imports
+@pytest.mark.parametrize("page", [page for page in PAGES if "```python soak" in page.read_text()])
+def test_examples_with_heavy_packages_run(page, namespace, capsys):
+    run_blocks(page, "python soak", namespace, capsys)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_blocks_run_or_are_marked_no_run(page):
     kinds = {block.info for block in blocks_of(page) if block.info.startswith("py")}
-    assert kinds <= {"python", "python no-run"}
+    assert kinds <= {"python", "python soak", "python no-run"}
+
+
+def test_only_what_needs_a_cluster_does_not_run():
+    kinds = [(page.name, block.info) for page in PAGES for block in blocks_of(page)]
+    assert [name for name, kind in kinds if kind == "python no-run"] == ["language_models.md"]
 
 
 def code_of(file: Path) -> list[str]:

@@ -85,7 +85,7 @@ def _with_links(markdown: str, source: str, uri: str) -> str:
     parts, end = [], 0
     for block in FENCED.finditer(markdown):
         parts.append(_replace_links(markdown[end : block.start()], source, uri))
-        parts.append(block[0].replace("```python no-run", "```python", 1))
+        parts.append(re.sub(r"^```python (soak|no-run)", "```python", block[0]))
         end = block.end()
     return "".join([*parts, _replace_links(markdown[end:], source, uri)])
 

@@ -14,7 +14,7 @@ COMPARE = ("compare", "pointmass-s", "--strategies", "iid", "--seeds", "2", "--s
 
 def procurl(*arguments, shell='"$@"', **variables):
     """A finished command; `shell` says what happens to its streams."""
-    command = [sys.executable, "-m", "procurl.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "procurl", *map(str, arguments)]
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", shell, "bash", *command],
         capture_output=True,

@@ -28,7 +28,7 @@ def test_a_comparison_trains_without_them(tmp_path):
     paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     options = ["--strategies", "procurl", "--seeds", "1", "--steps", "4096", "--out", "out"]
     done = subprocess.run(
-        [sys.executable, "-m", "procurl.cli", "compare", "pointmass-s", *options],
+        [sys.executable, "-m", "procurl", "compare", "pointmass-s", *options],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": paths},
         capture_output=True,

@@ -17,7 +17,7 @@ def test_one_command_rebuilds_every_page(tmp_path):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(notes.read_bytes())
     records = str(RESULTS / "records")
-    command = ["-m", "procurl.cli", "paper", "--from-records", records, "--out", str(tmp_path)]
+    command = ["-m", "procurl", "paper", "--from-records", records, "--out", str(tmp_path)]
     start = time.monotonic()
     subprocess.run([sys.executable, *command], check=True)
     assert time.monotonic() - start < 120

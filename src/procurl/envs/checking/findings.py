@@ -290,8 +290,8 @@ def _returns(play: RandomPlay) -> Finding:
         "note",
         "returns",
         f"{text}, which is no more than chance",
-        "A curriculum helps if some tasks are harder than others. For a random policy they are "
-        "equally hard.",
+        "A curriculum helps if some tasks are harder than others. For a random policy these are "
+        "equally hard, or it succeeds too rarely to tell.",
     )
 
 
