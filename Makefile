@@ -43,7 +43,7 @@ format: .venv/test.stamp
 
 .venv/test.stamp: .venv/run.stamp
 	$(PIP) torch
-	$(PIP) --editable ".[dev,jax,mujoco,ray,report,sb3]"
+	$(PIP) --editable ".[dev,docs,jax,mujoco,ray,report,sb3]"
 	@touch $@
 
 .venv/docs.stamp: pyproject.toml constraints.txt | .venv/bin/python
@@ -54,7 +54,7 @@ format: .venv/test.stamp
 	$(PIP) --editable ".[release]"
 	@touch $@
 
-.venv/soak.stamp: .venv/test.stamp .venv/docs.stamp
+.venv/soak.stamp: .venv/test.stamp
 	$(PIP) --editable ".[release,trl]"
 	@touch $@
 

@@ -1,7 +1,10 @@
-"""The documentation site: the navigation has every page, and the reference every public name."""
+"""The documentation site: it builds, and has every page and every public name."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +63,21 @@ def test_the_reference_shows_public_names_once():
     for name in names:
         package, _, last = name.removeprefix("procurl").lstrip(".").rpartition(".")
         assert last in public_names(package) | set(procurl._LAZY), f"{name} is not public"
+
+
+def build_site(folder: Path) -> None:
+    """Build the site into `folder`; warnings are errors."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+
+
+def test_the_site_builds_strictly_and_hides_what_only_tests_run(tmp_path):
+    build_site(tmp_path)
+    landing = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "CurriculumCallback" in landing
+    assert "<!-- python" not in landing
 
 
 def test_figures_of_examples_have_their_example_and_are_small():

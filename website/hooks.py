@@ -33,6 +33,7 @@ EXAMPLES = {
 }
 ALONE = ("index.md", "tutorial.md")  # without other pages in their section
 COMMAND_LINE = "reference/command_line.md"
+HIDDEN = re.compile(r"^<!-- python.*?^-->\n", flags=re.M | re.S)  # what only tests run
 FENCED = re.compile(r"^```.*?^```$", flags=re.M | re.S)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
@@ -82,6 +83,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def _with_links(markdown: str, source: str, uri: str) -> str:
     """The text of the file `source` for the page `uri`, with links changed outside of code."""
+    markdown = HIDDEN.sub("", markdown)
     parts, end = [], 0
     for block in FENCED.finditer(markdown):
         parts.append(_replace_links(markdown[end : block.start()], source, uri))

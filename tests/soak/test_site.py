@@ -1,9 +1,6 @@
 """The documentation site as built: strict, whole, and readable in a real browser from disk."""
 
-import os
 import re
-import subprocess
-import sys
 import time
 from html import unescape
 from html.parser import HTMLParser
@@ -13,10 +10,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.experiments.report.browser import Browser, chromium
+from tests.test_site import build_site
 
 pytestmark = pytest.mark.soak
-pytest.importorskip("mkdocs")
-ROOT = Path(__file__).parents[2]
 DESKTOP, PHONE = 1280, 390
 # Pages of every kind. All pages are opened on a phone, where space is short.
 KINDS = (
@@ -69,10 +65,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site with a space").resolve()
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert built.returncode == 0, built.stderr
+    build_site(folder)
     (folder / "404.html").unlink()  # for servers: its links start at the root
     return folder
 
