@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from procurl.experiments.analysis.figures import COLORS
+from procurl.experiments.analysis.figures.curves import COLORS
 
 Points = dict[int, list[float]]  # performance of every seed by step
 

@@ -193,7 +193,7 @@ def test_the_folder_of_a_picture_is_made_and_drawing_says_how_far_it_is(
         logging.getLogger("procurl.envs.rendering.playback").info("drawing frame 10 of 20")
 
     monkeypatch.setattr(
-        "procurl.experiments.comparison.compare", lambda request: Summary("table", None)
+        "procurl.experiments.comparison.compare", lambda request: Summary("table", "sketch", None)
     )
     monkeypatch.setattr("procurl.experiments.comparison.render", render)
     assert main([*TRAIN, "--out", str(tmp_path / "out"), "--render", str(path)]) == 0
@@ -219,7 +219,7 @@ def test_a_directory_in_place_of_a_pool_is_reported(env, tmp_path, capsys):
 
 
 def test_the_pictures_of_targets_are_listed(tmp_path, monkeypatch, capsys):
-    summary = Summary("table", tmp_path / "report.html")
+    summary = Summary("table", "sketch", tmp_path / "report.html")
     monkeypatch.setattr("procurl.experiments.comparison.compare", lambda request: summary)
     for name in ("curves-train", "curves-targets", "curves-env"):
         (tmp_path / f"{name}.png").touch()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from procurl.experiments import comparison
-from procurl.experiments.analysis import figures
+from procurl.experiments.analysis.figures import curves as figures
 from procurl.experiments.engines.registry import ENGINES, trainer_module
 from procurl.experiments.running.local import train_and_send
 

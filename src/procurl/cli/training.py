@@ -247,7 +247,8 @@ def _compare(parsed: argparse.Namespace) -> int:
         summary = compare(request)
     counted = f"over {summary.pools} pools (from 3 pools on)"
     fewest = "(from 3 runs on)" if summary.pools == 1 else counted
-    print(f"{summary.table}\n\nMean return over the pool ± 95% interval {fewest}.")
+    print(f"{summary.table}\n\nMean return over the pool ± 95% interval {fewest}.\n")
+    print(f"{summary.sketch}\n")
     if summary.report is not None:
         print(f"report: {summary.report}")
         pictures = [str(out / f"{name}.png") for name in PICTURES]

@@ -35,6 +35,7 @@ class Summary(NamedTuple):
     """What is shown of a directory after training."""
 
     table: str
+    sketch: str  # of the learning curves and of what was played
     report: Path | None  # the page; None if it could not be written
     pools: int = 1  # that runs were spread over
 
@@ -120,15 +121,19 @@ def summarize(out: Path, store: Store) -> Summary:
     A report that cannot be written is logged as a warning: the runs are recorded anyway.
     """
     from procurl.experiments.analysis.curves import learning_curves
+    from procurl.experiments.analysis.sketch import sketch_curriculum, sketch_curves
     from procurl.experiments.analysis.tables import as_text, terminal_table
 
-    text = as_text(terminal_table(learning_curves(store.results())))
+    results = store.results()
+    curves = learning_curves(results)
+    text = as_text(terminal_table(curves))
+    sketch = "\n\n".join(filter(None, [sketch_curves(curves), sketch_curriculum(results)]))
     pools = store.experiment.n_pools
     try:
         from procurl.experiments.report import write_report
 
         write_text(out / "table.txt", text + "\n")
-        return Summary(text, write_report(out), pools)
+        return Summary(text, sketch, write_report(out), pools)
     except Exception as error:  # whatever it is, training has succeeded
         log.warning(
             "%s: the report could not be written (%s: %s). The results are kept; once this is "
@@ -138,7 +143,7 @@ def summarize(out: Path, store: Store) -> Summary:
             error,
             shlex.quote(str(out)),
         )
-        return Summary(text, None, pools)
+        return Summary(text, sketch, None, pools)
 
 
 def model_path(out: Path, batch: RunBatch, seed: int) -> Path:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from procurl.envs import make_pool
-from procurl.experiments.analysis import figures
-from procurl.experiments.analysis.curriculum_figures import (
+from procurl.experiments.analysis.curves import learning_curves
+from procurl.experiments.analysis.figures import curves as figures
+from procurl.experiments.analysis.figures.curriculum import (
     draw_curriculum,
     draw_pools,
     typical_pictures,
 )
-from procurl.experiments.analysis.curves import learning_curves
-from procurl.experiments.analysis.figures import (
+from procurl.experiments.analysis.figures.curves import (
     STRATEGY_LINES,
     Pair,
     curve_axis,

@@ -3,7 +3,7 @@
 import io
 
 from procurl.experiments.analysis.curves import curves_from_rows
-from procurl.experiments.analysis.figures import draw_curves
+from procurl.experiments.analysis.figures.curves import draw_curves
 from procurl.experiments.analysis.tables import as_text, terminal_table
 from procurl.records.evaluation import Evaluation
 from procurl.records.export import ExportRow, write_csv

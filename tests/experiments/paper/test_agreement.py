@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.figures import Pair
+from procurl.experiments.analysis.figures.curves import Pair
 from procurl.experiments.analysis.statistics import Interval
 from procurl.experiments.paper.agreement import (
     ABLATIONS,

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from procurl.envs import make_pool
-from procurl.experiments.analysis import figures
+from procurl.experiments.analysis.figures import curves as figures
 from procurl.experiments.compact_records.files import read_records, write_records
 from procurl.experiments.compact_records.joining import shared_settings
 from procurl.experiments.compact_records.record import Part, compact

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from procurl.experiments.analysis import figures
+from procurl.experiments.analysis.figures import curves as figures
 from procurl.experiments.report import explorer_data
 from procurl.experiments.report.task_pictures import task_pictures
 from procurl.tasks.pool import TaskPool

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from procurl.envs.point_mass.dynamics import PointMass
-from procurl.experiments.analysis.figures import COLORS
+from procurl.experiments.analysis.figures.curves import COLORS
 from procurl.experiments.compact_records.files import write_records
 from procurl.experiments.compact_records.record import compact
 from procurl.experiments.report import explorer_data

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from procurl.experiments.analysis.curve_intervals import interval_at
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.figures import Pair
+from procurl.experiments.analysis.figures.curves import Pair
 from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.statistics import Interval
 from procurl.experiments.analysis.tables import Table

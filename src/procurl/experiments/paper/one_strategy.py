@@ -9,7 +9,7 @@ import numpy as np
 from procurl.experiments.analysis.curve_intervals import improvement, interval_at, interval_of
 from procurl.experiments.analysis.curve_statistics import area_under_curve
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.figures import draw_curves
+from procurl.experiments.analysis.figures.curves import draw_curves
 from procurl.experiments.analysis.labels import step_label
 from procurl.experiments.analysis.statistics import Estimate, Interval
 from procurl.experiments.analysis.tables import Table, as_csv, as_markdown

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from procurl.experiments.analysis.figures import draw_curves
+from procurl.experiments.analysis.figures.curves import draw_curves
+from procurl.experiments.analysis.figures.pools import draw_pool_means
 from procurl.experiments.analysis.labels import step_label
-from procurl.experiments.analysis.pool_figures import draw_pool_means
 from procurl.experiments.analysis.pool_spread import pool_spreads, pools_ahead, pools_table
 from procurl.experiments.analysis.standings import BASELINE, standings
 from procurl.experiments.analysis.tables import as_csv, as_markdown, final_table, numbers_table

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.experiments.analysis.curriculum_figures import draw_curriculum, typical_pictures
 from procurl.experiments.analysis.curve_intervals import (
     difference_at,
     interval_at,
     interval_of,
 )
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.figures import (
+from procurl.experiments.analysis.figures.curriculum import draw_curriculum, typical_pictures
+from procurl.experiments.analysis.figures.curves import (
     Pair,
     draw_ablation,
     draw_curves,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from procurl.envs.registry import make_host_env, make_pool
-from procurl.experiments.analysis.curriculum_figures import draw_pools
+from procurl.experiments.analysis.figures.curriculum import draw_pools
 from procurl.experiments.analysis.labels import MISSING
 from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.analysis.trends import distance, features_of

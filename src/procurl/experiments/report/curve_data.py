@@ -7,7 +7,7 @@ import numpy as np
 
 from procurl.experiments.analysis.curve_intervals import interval_of
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.figures import COLORS, LineStyle, line_styles
+from procurl.experiments.analysis.figures.curves import COLORS, LineStyle, line_styles
 from procurl.experiments.analysis.statistics import mean_over_runs
 from procurl.experiments.report.encoding import column, round_digits
 from procurl.internals.arrays import Floats

@@ -16,12 +16,12 @@ from string import Template
 import numpy as np
 
 from procurl import __version__
-from procurl.experiments.analysis.curriculum_figures import draw_curriculum
 from procurl.experiments.analysis.curves import Curve, learning_curves
-from procurl.experiments.analysis.figures import AXES, draw_curves
-from procurl.experiments.analysis.pool_figures import draw_pool_means
+from procurl.experiments.analysis.figures.curriculum import draw_curriculum
+from procurl.experiments.analysis.figures.curves import AXES, draw_curves
+from procurl.experiments.analysis.figures.pools import draw_pool_means
+from procurl.experiments.analysis.figures.signal import draw_signal, signal_curves
 from procurl.experiments.analysis.pool_spread import pool_spreads, pools_table
-from procurl.experiments.analysis.signal import draw_signal, signal_curves
 from procurl.experiments.analysis.standings import Standing, standings, with_test
 from procurl.experiments.analysis.tables import as_csv, as_markdown, final_table, numbers_table
 from procurl.experiments.analysis.trends import features_of, trends

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from procurl.experiments.analysis.figures import (
+from procurl.experiments.analysis.figures.curves import (
     BLUE,
     GREEN,
     ORANGE,
@@ -14,7 +14,7 @@ from procurl.experiments.analysis.figures import (
     line_styles,
     new_figure,
 )
-from procurl.experiments.analysis.legends import add_legend, legend_label
+from procurl.experiments.analysis.figures.legends import add_legend, legend_label
 from procurl.experiments.theory.episodes_to_reach import Comparison
 from procurl.theory.learners import AbstractLearner, Learner, ReinforceLearner
 

@@ -15,8 +15,13 @@ import numpy as np
 
 from procurl.experiments.analysis.curve_statistics import SMOOTHING_WINDOW, smooth
 from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.analysis.figures.legends import (
+    add_legend,
+    is_narrow,
+    legend_label,
+    legend_size,
+)
 from procurl.experiments.analysis.labels import short_name, step_label
-from procurl.experiments.analysis.legends import add_legend, is_narrow, legend_label, legend_size
 from procurl.experiments.analysis.statistics import (
     Interval,
     mean_over_runs,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from procurl.experiments.analysis.figures import line_styles, new_figure
+from procurl.experiments.analysis.figures.curves import line_styles, new_figure
 from procurl.experiments.analysis.labels import short_name, step_label
 from procurl.experiments.analysis.pool_spread import PoolSpread
 

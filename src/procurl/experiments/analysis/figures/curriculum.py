@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from procurl.envs.registry import make_host_env
 from procurl.experiments.analysis.curve_statistics import smooth
-from procurl.experiments.analysis.figures import (
+from procurl.experiments.analysis.figures.curves import (
     COLORS,
     label_steps,
     line_styles,
     new_figure,
     point_marker,
 )
+from procurl.experiments.analysis.figures.legends import add_legend, legend_label, legend_size
 from procurl.experiments.analysis.labels import short_name, step_label
-from procurl.experiments.analysis.legends import add_legend, legend_label, legend_size
 from procurl.experiments.analysis.trends import Features, Trend, mean_trend, typical_task
 from procurl.internals.arrays import Floats
 from procurl.tasks.pool import TaskPool

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from procurl.experiments.analysis.curves import Curve, learning_curves
-from procurl.experiments.analysis.figures import SMOOTHED, new_figure, plot_curves
+from procurl.experiments.analysis.figures.curves import SMOOTHED, new_figure, plot_curves
+from procurl.experiments.analysis.figures.legends import add_legend
 from procurl.experiments.analysis.labels import short_name
-from procurl.experiments.analysis.legends import add_legend
 from procurl.records.results import Results
 
 

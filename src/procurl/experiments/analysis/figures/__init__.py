@@ -1,0 +1,1 @@
+"""Figures over many runs, each as a PNG and an SVG file."""

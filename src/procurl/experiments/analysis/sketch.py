@@ -1,0 +1,81 @@
+"""A sketch of a comparison for the terminal: learning curves and curricula as lines of bars."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from procurl.experiments.analysis.curves import Curve
+from procurl.experiments.analysis.labels import step_label
+from procurl.experiments.analysis.standings import BASELINE
+from procurl.experiments.analysis.trends import features_of, mean_trend, trends
+from procurl.internals.arrays import Floats
+from procurl.records.results import Results
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 32  # characters of a line
+MOST = 6  # contenders and columns of tasks that are shown
+
+
+def sketch_curves(curves: Sequence[Curve]) -> str:
+    """A line for each contender: its mean performance from the first evaluation to the last."""
+    shown = curves[:MOST]
+    means = [_resample(curve.steps, np.nanmean(curve.performance, axis=0)) for curve in shown]
+    low, high = min(line.min() for line in means), max(line.max() for line in means)
+    last = step_label(max(int(curve.steps[-1]) for curve in shown))
+    head = f"mean return, up to {last} steps"
+    ends = [(_number(line[0]), _number(line[-1])) for line in means]
+    return _lines(head, [curve.label for curve in shown], [bars(x, low, high) for x in means], ends)
+
+
+def sketch_curriculum(results: Results) -> str:
+    """A line for each column of the tasks: its mean over what the first contender played.
+
+    The baseline plays every task alike, so the first other contender is shown. Empty if tasks have
+    no columns, or if there were too few of them.
+    """
+    chosen = next((label for label in results.labels if label != BASELINE), None)
+    found = [] if chosen is None else trends(results, labels=[chosen])
+    features = features_of(results.pool)
+    if not found or not features.names:
+        return ""
+    end = max(float(trend.steps[-1]) for trend in found)
+    means, _ = mean_trend(found, np.linspace(0.0, end, WIDTH))
+    spread = features.values.std(axis=0)
+    middle = features.values.mean(axis=0)
+    columns = range(min(len(features.names), MOST))
+    lines = [bars(means[:, j], middle[j] - spread[j], middle[j] + spread[j]) for j in columns]
+    ends = [(_number(means[0, j]), _number(means[-1, j])) for j in columns]
+    names = [features.names[j] for j in columns]
+    return _lines(f"tasks that {chosen} played, on average", names, lines, ends)
+
+
+def bars(values: Floats, low: float, high: float) -> str:
+    """One bar per value, from the lowest at `low` to the highest at `high`."""
+    share = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
+    heights = np.clip(share * len(BARS), 0, len(BARS) - 1).astype(int)
+    return "".join(BARS[height] for height in heights)
+
+
+def _resample(steps: NDArray[np.int64], values: Floats) -> Floats:
+    """Values at evenly spaced steps, as many as fit on a line."""
+    known = ~np.isnan(values)
+    there = steps[known].astype(float)
+    return np.interp(np.linspace(there[0], there[-1], WIDTH), there, values[known])
+
+
+def _lines(
+    head: str, names: Sequence[str], lines: Sequence[str], ends: Sequence[tuple[str, str]]
+) -> str:
+    """A heading, and a line for each name: bars, and the numbers at both ends."""
+    name = max(map(len, names))
+    number = max(len(first) for first, _ in ends)
+    rows = [
+        f"  {label:<{name}}  {first:>{number}} {line} {last}"
+        for label, line, (first, last) in zip(names, lines, ends, strict=True)
+    ]
+    return "\n".join([head, *rows])
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
