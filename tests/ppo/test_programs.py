@@ -97,6 +97,15 @@ def test_keys_decide_weights_and_first_tasks():
         assert not same(one.student.params[part], other.student.params[part])
 
 
+def test_every_purpose_and_use_has_its_own_keys_from_one_program():
+    seeds = jnp.arange(2, dtype=jnp.uint32)
+    compiled = programs.run_keys._cache_size()
+    keys = [programs.run_keys(seeds, purpose, use) for purpose in range(3) for use in range(2)]
+    seen = {tuple(row) for key in keys for row in np.asarray(jax.random.key_data(key)).tolist()}
+    assert len(seen) == 12
+    assert programs.run_keys._cache_size() - compiled <= 1
+
+
 def test_an_update_plays_n_steps_over_all_environments(update):
     summary = update.summary
     assert summary.tasks.shape == (SMALL.n_steps // 4, 4)

@@ -127,7 +127,7 @@ class Update(NamedTuple):
     alive: Array  # [w] bool, runs that have not stopped
 
 
-@partial(jax.jit, static_argnames="purpose")
+@jax.jit
 def run_keys(seeds: Array, purpose: int, count: Array) -> Array:
     """[w] one key per run, for this purpose and the `count`-th use."""
 

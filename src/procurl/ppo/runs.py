@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,9 +25,9 @@ from procurl.ppo.programs import (
     Agent,
     Classroom,
     PoolArrays,
-    TrainingState,
     Update,
 )
+from procurl.ppo.runs_state import RunsState, first_state, stopping_steps
 from procurl.ppo.spaces import BatchCandidates
 from procurl.ppo.teacher import Teacher, Teaching
 from procurl.records.evaluation import Evaluation, Snapshot
@@ -39,17 +39,6 @@ from procurl.tasks.space import TaskSpace
 APART = 8  # runs that roll out at different steps do so in groups of 1/APART of a batch
 ROLLOUT_WIDTH = 512  # environments at a time in pool-wide rollouts; does not affect results
 MAX_LOGGED_UPDATES = 32  # kept on the device before picks are fetched
-
-
-class RunsState(NamedTuple):
-    """Everything that changes during training, and therefore belongs in a checkpoint."""
-
-    training: TrainingState
-    teaching: Teaching
-    alive: Array  # [w] bool
-    stopped_at: Array  # [w] int32, training steps at which a run stopped; −1 while it continues
-    best_params: Any  # [w, ...] of the best evaluation so far
-    best: Array  # [w] its performance
 
 
 @dataclass
@@ -137,14 +126,8 @@ class Runs:
         contexts, cumulative = self._pool.contexts, teaching.cumulative
         has_anchor = self.strategies[0].patience is not None
         training = programs.begin_agents(self.agent, contexts, cumulative, keys, has_anchor)
-        return RunsState(
-            training,
-            teaching,
-            alive=jnp.ones(w, dtype=bool),
-            stopped_at=jnp.full(w, -1, dtype=jnp.int32),
-            best_params=jax.tree.map(jnp.copy, training.student.params),
-            best=jnp.full(w, -jnp.inf),
-        )
+        state: RunsState = first_state(training, teaching)
+        return state
 
     @property
     def train_steps(self) -> int:
@@ -175,8 +158,7 @@ class Runs:
         teaching, alive = self._teach(state.teaching, update)
         if self.candidates is not None:
             teaching = self._renew(self.candidates, teaching, alive, training.lanes.tasks)
-        stopped = state.alive & ~alive
-        stopped_at = jnp.where(stopped, self.train_steps, state.stopped_at)
+        stopped_at = stopping_steps(state.stopped_at, state.alive, alive, step)
         self.state = state._replace(
             training=training, teaching=teaching, alive=alive, stopped_at=stopped_at
         )

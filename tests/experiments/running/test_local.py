@@ -4,6 +4,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -88,6 +89,16 @@ def test_a_cache_that_jax_cannot_use_is_passed_over_in_silence(environment):
             warnings.warn(text, UserWarning, stacklevel=1)
         warnings.warn("Error of another kind", UserWarning, stacklevel=1)
     assert [str(warning.message) for warning in seen] == ["Error of another kind"]
+
+
+def test_small_programs_are_cached_too(environment, tmp_path):
+    pytest.importorskip("jax")
+    environment.pop("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", None)  # set for the tests
+    environment["JAX_COMPILATION_CACHE_DIR"] = str(tmp_path)
+    local.use_compilation_cache()
+    program = "import jax; jax.jit(lambda x: x + 1)(1.0)"
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert [*tmp_path.glob("jit__lambda*")]
 
 
 def test_the_words_are_those_of_jax():

@@ -157,6 +157,7 @@ def sole_user(folder: Path) -> Iterator[None]:
 def use_compilation_cache() -> None:
     """Let JAX cache compiled programs on disk; call this before JAX is imported.
 
+    Small ones as well: there are dozens, and compiling them takes most of a second at every start.
     JAX warns of every program that it can neither read nor write there, such as those of another
     kind of processor in a shared home directory. It then compiles the program, so the warnings are
     silenced.
@@ -164,7 +165,7 @@ def use_compilation_cache() -> None:
     warnings.filterwarnings("ignore", CACHE_WARNING, UserWarning)
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(root / "procurl" / "jax"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 
 def prepare_process(one_thread: bool, threads: int) -> None:

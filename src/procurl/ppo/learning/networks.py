@@ -6,6 +6,7 @@ depend on the observation and starts at 0.
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import flax.linen as nn
@@ -87,12 +88,14 @@ def _dense(width: int, gain: float, name: str) -> nn.Dense:
     return nn.Dense(width, kernel_init=kernel_init, precision=PRECISION, name=name)
 
 
+@partial(jax.jit, static_argnames="shape")
 def orthogonal(key: Array, shape: tuple[int, int]) -> Array:
     """A uniformly random matrix with orthonormal rows or columns, whichever are fewer.
 
     Gram–Schmidt, each vector orthogonalized twice against rounding. The result equals that of a QR
     decomposition, for which JAX would call LAPACK: on a CPU its threads wait for each other, for
-    seconds on a busy machine and forever if several runs are vmapped (jaxlib 0.10).
+    seconds on a busy machine and forever if several runs are vmapped (jaxlib 0.10). Compiled, so
+    that it is traced once per shape: Flax traces the initializer again whenever a layer is applied.
     """
     vectors = jax.random.normal(key, (max(shape), min(shape))).T
     numbers = jnp.arange(len(vectors))
