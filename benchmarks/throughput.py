@@ -13,7 +13,6 @@ On a GPU, many runs train at once and compilation is included: see throughput_gp
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -25,17 +24,10 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from throughput_runs import finished, machine, make_runs
+from turns import Seconds, Turn, answer, serve, start, stay_on_one_core, take_turns
 
 ENVS = ("pointmass-s", "basickarel")
 SB3 = "sb3"
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "JAX_PLATFORMS": "cpu",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
-
-Turn = Callable[[], int]  # trains for a while and says how many steps
 
 
 class Contender(NamedTuple):
@@ -63,14 +55,6 @@ CONTENDERS = (
     Contender("basickarel", "iid", 1, updates=4),
     Contender("basickarel", "procurl-val", 1, updates=4),
 )
-
-
-class Seconds(NamedTuple):
-    """How long one turn took."""
-
-    steps: int
-    processor: float
-    clock: float
 
 
 def jax_turn(contender: Contender) -> Turn:
@@ -125,35 +109,14 @@ def sb3_turn(contender: Contender) -> Turn:
     return turn
 
 
-def serve(contender: Contender) -> None:
-    """Take one turn per input line; the first one warms up and compiles."""
-    turn = sb3_turn(contender) if contender.name == SB3 else jax_turn(contender)
-    turn()
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        clock, processor = time.perf_counter(), time.process_time()
-        steps = turn()
-        took = Seconds(steps, time.process_time() - processor, time.perf_counter() - clock)
-        print(json.dumps(took), flush=True)
-
-
 def measure(contenders: list[Contender], rounds: int) -> dict[Contender, list[Seconds]]:
     """All turns of every contender."""
     processes = {}
     for contender in contenders:  # one after the other, so that they compile alone
-        process = _child("turns", *map(str, contender))
-        _answer(process)
+        process = start(__file__, "turns", *map(str, contender))
+        answer(process)
         processes[contender] = process
-    took: dict[Contender, list[Seconds]] = {contender: [] for contender in contenders}
-    for _ in range(rounds):
-        for contender, process in processes.items():
-            assert process.stdin is not None
-            process.stdin.write("turn\n")
-            process.stdin.flush()
-            took[contender].append(Seconds(*json.loads(_answer(process))))
-    for process in processes.values():
-        process.communicate()
-    return took
+    return take_turns(processes, rounds)
 
 
 def compare(env: str, rounds: int) -> None:
@@ -285,33 +248,15 @@ def _processor_seconds(session: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK") if ticks else float("nan")
 
 
-def _child(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, __file__, "--child", *arguments],
-        env=os.environ | ONE_THREAD,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _answer(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise RuntimeError("a contender has failed; its message stands above")
-    return line
-
-
 def _as_child(kind: str, env: str, *rest: str) -> None:
     """The part of this script that its worker processes run, on one core."""
-    if hasattr(os, "sched_setaffinity"):  # before any library makes a thread for every core
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    stay_on_one_core()
     if kind == "parts":
         parts(env)
     else:
         name, seeds, updates = rest
-        serve(Contender(env, name, int(seeds), int(updates)))
+        contender = Contender(env, name, int(seeds), int(updates))
+        serve(lambda: sb3_turn(contender) if name == SB3 else jax_turn(contender))
 
 
 def main() -> None:
@@ -334,7 +279,7 @@ def main() -> None:
         print(machine(), flush=True)
         for env in chosen.envs:
             compare(env, chosen.rounds)
-            print(_child("parts", env).communicate()[0], flush=True)
+            print(start(__file__, "parts", env).communicate()[0], flush=True)
             if chosen.cold_starts:
                 cold_start(env, chosen.cold_starts)
 

@@ -12,8 +12,8 @@ NEVER = sys.maxsize  # training steps between evaluations, to disable them
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "stable_baselines3", "torch", "gymnasium", "numpy")
 
 
-def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
-    """Runs of the JAX engine with the paper's settings."""
+def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1, ppo: Any = None) -> Any:
+    """Runs of the JAX engine with the paper's settings, or with those of `ppo`."""
     from procurl.envs import make_array_env, make_pool
     from procurl.experiments.presets import paper_strategy
     from procurl.ppo.evaluation_plan import EvaluationPlan
@@ -25,7 +25,7 @@ def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1) -> Any:
         dynamics,
         pool,
         strategies=[paper_strategy(env, strategy)] * seeds,
-        ppo=[paper_settings(env)] * seeds,
+        ppo=[paper_settings(env) if ppo is None else ppo] * seeds,
         seeds=list(range(seeds)),
         n_envs=n_envs,
         evaluation=EvaluationPlan(every=NEVER),

@@ -1,0 +1,1 @@
+"""What `benchmarks/peers.py` compares: training, curricula, and callbacks of procurl and others."""
