@@ -1,10 +1,16 @@
 """How long a curriculum takes on large pools, and how much memory it needs.
 
-    python benchmarks/pool_scale.py [--largest 10000000] [--only NAME ...] [--records [--contexts]]
+    python benchmarks/pool_scale.py [--largest 10000000] [--smallest 1000] [--only NAME ...]
+                                    [--records [--contexts]]
 
 One row per strategy and pool size: `observe` and the first `next` after it (which computes the
 distribution), in milliseconds of processor time, the peak memory of both beyond the pool in bytes
 per task, and each time as a multiple of `numpy.sort` on the same number of values in the same run.
+Memory counts what the strategy keeps about the pool; the last columns are the time and the peak of
+finding it, once.
+
+Evidence has the fields that the strategy uses, as from the engines. Half of the tasks were played
+since the last refresh, but at most 100,000.
 
 With `--records`, a training step of a language model in its place: `next(8, replace=False)` and a
 `record` of 8 outcomes for each task. Most steps only collect outcomes; one in so many refreshes the
@@ -55,6 +61,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
 }
 
 
+EPISODES = 100_000  # between two refreshes, at most
 # Strategies that records are enough for.
 BY_OUTCOMES = ("procurl", "procurl-out", "learning-progress", "iid")
 
@@ -66,27 +73,37 @@ class Row(NamedTuple):
     draw: float  # seconds
     bind: float  # seconds, once: what the strategy takes from the pool
     bytes_per_task: float
+    bytes_to_bind: float
 
 
-def evidence(n: int, step: int) -> Evidence:
+def evidence(strategy: Strategy, n: int, step: int) -> Evidence:
     rng = np.random.default_rng(step)
     values = rng.random(n)
-    played = rng.integers(0, 2, n).astype(float)
+    played = (rng.random(n) < min(0.5, EPISODES / n)).astype(float)
     wins = played * (values > 0.5)
-    rollouts = np.where(rng.random(n) < 5_000 / n, 10, 0)
-    return Evidence(
-        step, values, values, wins, played - wins, score=values, played=played, rollouts=rollouts
-    )
+    fields = {
+        "values": values,
+        "rollout_success": values,
+        "wins": wins,
+        "losses": played - wins,
+        "score": values,
+        "played": played,
+        "rollouts": np.where(rng.random(n) < 5_000 / n, 10, 0),
+    }
+    return Evidence(step, **{name: fields[name] for name in fields if name in strategy.uses})
 
 
 def measure(make: Callable[[], Strategy], pool: TaskPool, repeats: int) -> Row:
-    """The median of `repeats` refreshes; memory is measured in one more, since tracing is slow."""
+    """The median of `repeats` refreshes, after one more in which memory is new.
+
+    Memory is measured in another one, since tracing is slow.
+    """
     start = time.process_time()
     curriculum = Curriculum(make(), pool)
     bind = time.process_time() - start
     observe, draw = [], []
-    for i in range(repeats):
-        given = evidence(len(pool), 1024 * (i + 1))
+    for i in range(1 + repeats):
+        given = evidence(curriculum.strategy, len(pool), 1024 * (i + 1))
         start = time.process_time()
         curriculum.observe(given)
         middle = time.process_time()
@@ -94,14 +111,18 @@ def measure(make: Callable[[], Strategy], pool: TaskPool, repeats: int) -> Row:
         observe.append(middle - start)
         draw.append(time.process_time() - middle)
     del curriculum
-    given = evidence(len(pool), 1024)
+    both = [evidence(make(), len(pool), 1024 * i) for i in (1, 2)]
     tracemalloc.start()
     curriculum = Curriculum(make(), pool)
-    curriculum.observe(given)
-    curriculum.next(64)
+    to_bind = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    for one in both:
+        curriculum.observe(one)
+        curriculum.next(64)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return Row(float(np.median(observe)), float(np.median(draw)), bind, peak / len(pool))
+    to_observe, to_draw = (float(np.median(each[1:])) for each in (observe, draw))
+    return Row(to_observe, to_draw, bind, peak / len(pool), to_bind / len(pool))
 
 
 def step_times(name: str, pool: TaskPool) -> list[float]:
@@ -137,6 +158,7 @@ def print_records(largest: int, names: Sequence[str], contexts: bool) -> None:
 
 def sort_time(n: int) -> float:
     numbers = np.random.default_rng(0).random(n)
+    np.sort(numbers)  # once before, as memory is new
     start = time.process_time()
     np.sort(numbers)
     return time.process_time() - start
@@ -145,6 +167,7 @@ def sort_time(n: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--largest", type=int, default=10**7, help="tasks in the largest pool")
+    parser.add_argument("--smallest", type=int, default=1000, help="and in the smallest")
     parser.add_argument("--only", nargs="+", help="strategies; all if not given")
     parser.add_argument("--records", action="store_true", help="steps with record")
     parser.add_argument("--contexts", action="store_true", help="with --records: tasks have them")
@@ -157,19 +180,19 @@ def main() -> None:
         return
     print(
         f"{'tasks':>9}  {'strategy':32}{'observe ms':>11}{'next ms':>9}{'bytes/task':>11}"
-        f"{'observe/sort':>13}{'next/sort':>10}{'made in s':>10}"
+        f"{'observe/sort':>13}{'next/sort':>10}{'made in s':>10}{'bytes/task':>11}"
     )
-    n = 1000
+    n = arguments.smallest
     while n <= largest:
         contexts = np.random.default_rng(1).random((n, 3))
         pool = TaskPool(contexts, features={"target": np.arange(n) < 400})
         peer = sort_time(n)
         for name in arguments.only or STRATEGIES:
-            row = measure(STRATEGIES[name], pool, repeats=5 if n <= 10**6 else 2)
+            row = measure(STRATEGIES[name], pool, repeats=5 if n <= 10**6 else 3)
             print(
                 f"{n:>9}  {name:32}{1e3 * row.observe:>11.2f}{1e3 * row.draw:>9.2f}"
                 f"{row.bytes_per_task:>11.0f}{row.observe / peer:>13.2f}{row.draw / peer:>10.2f}"
-                f"{row.bind:>10.2f}",
+                f"{row.bind:>10.2f}{row.bytes_to_bind:>11.0f}",
                 flush=True,
             )
         n *= 10

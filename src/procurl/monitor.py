@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Floats
+from procurl.internals.arrays import Floats, entropy_of
 from procurl.strategies.registry import DEFAULT_STRATEGY, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
@@ -241,9 +241,7 @@ def _kind_of_idleness(probabilities: Floats, success: Floats | None) -> str | No
         return None
     if success is not None and (success.max() < EDGE or success.min() > 1.0 - EDGE):
         return "failure" if success.max() < EDGE else "success"
-    positive = probabilities[probabilities > 0]
-    entropy = -float(np.sum(positive * np.log(positive)))
-    if entropy < EVEN * math.log(len(probabilities)):
+    if entropy_of(probabilities) < EVEN * math.log(len(probabilities)):
         return None
     if success is None:
         return "even"

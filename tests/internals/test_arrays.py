@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from procurl.internals.arrays import largest_ids, ranks
+from procurl.internals.arrays import BLOCK, LARGE, by_blocks, largest_ids, pool_array, ranks
 
 both = pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
 
@@ -34,3 +34,23 @@ def test_ranks_agree_on_many_equal_values():
 @both
 def test_the_largest_by_position(xp):
     assert np.asarray(largest_ids(xp.asarray([5.0, -1.0, 7.0, 6.0]), 2)).tolist() == [2, 3]
+
+
+def test_blocks_give_what_the_whole_gives():
+    n = 2 * BLOCK + 17
+    a, b = np.random.default_rng(0).random((2, n))
+    rows = np.stack([a, b], axis=1)
+
+    def compute(a, b, rows):
+        return np.exp(a) * b, (a > b), rows[:, ::-1] + 1.0
+
+    for whole, by_block in zip(compute(a, b, rows), by_blocks(compute, a, b, rows), strict=True):
+        assert by_block.dtype == whole.dtype
+        np.testing.assert_array_equal(by_block, whole)
+    np.testing.assert_array_equal(by_blocks(lambda a: a * 2.0, a), a * 2.0)
+
+
+def test_large_pools_are_in_single_precision():
+    assert pool_array(LARGE - 1, 0.5).dtype == np.float64
+    assert pool_array(LARGE, 0.5).dtype == np.float32
+    assert (pool_array(3, 0.5) == 0.5).all()

@@ -19,6 +19,7 @@ PLR = make_strategy("plr")
 MIX = make_strategy("mix", strategies="procurl-val+plr+stages[until=steps:100]")
 ROBUST = make_strategy("plr", score="maxmc", robust=True)
 PART = make_strategy("sfl", c_rollouts=2, refresh_every=SMALL.n_steps, rollout_tasks=3)
+SLICED = make_strategy("procurl-val", tasks_per_refresh=4)
 EARLY = make_strategy(
     "procurl-env-2",
     c_rollouts=4,
@@ -51,7 +52,15 @@ def resumed(checkpoint, strategy=VAL):
     return runs
 
 
-ALL = {"val": VAL, "env": ENV, "plr": PLR, "mix": MIX, "robust": ROBUST, "part": PART}
+ALL = {
+    "val": VAL,
+    "env": ENV,
+    "plr": PLR,
+    "mix": MIX,
+    "robust": ROBUST,
+    "part": PART,
+    "sliced": SLICED,
+}
 
 
 @pytest.mark.parametrize(

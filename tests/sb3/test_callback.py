@@ -248,14 +248,19 @@ def test_random_starts_are_averaged():
     assert np.unique(values).size == 6
 
 
-def test_large_pools_are_refreshed_in_slices():
+@pytest.mark.parametrize("of_strategy", [False, True], ids=["callback", "strategy"])
+def test_large_pools_are_refreshed_in_slices(of_strategy):
     calls = []
 
     def value_fn(observations):
         calls.append(observations[:, 1].astype(int).tolist())
         return observations[:, 1] / 10 + 0.01 * len(calls)
 
-    callback = CurriculumCallback(VAL, value_fn=value_fn, tasks_per_refresh=4)
+    if of_strategy:
+        strategy = make_strategy("procurl-val", tasks_per_refresh=4)
+        callback = CurriculumCallback(strategy, value_fn=value_fn)
+    else:
+        callback = CurriculumCallback(VAL, value_fn=value_fn, tasks_per_refresh=4)
     ppo(DummyVecEnv([walk_env])).learn(32 * 5, callback=callback)
     assert calls == [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4], [5, 6], [1, 2, 3, 4]]
     expected = [0.14, 0.24, 0.34, 0.44, 0.53, 0.63]

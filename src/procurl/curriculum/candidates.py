@@ -115,6 +115,11 @@ def kept_tasks(n: int, replaced: Ids) -> SharedTasks:
 
 def require_renewable(strategy: Strategy, candidates: Candidates) -> TaskPool:
     """The pool of `candidates`; raises unless the strategy can continue on others."""
+    if strategy.tasks_per_refresh is not None:
+        raise ValueError(
+            "tasks_per_refresh is for a fixed pool, because new candidates need a value at once: "
+            "leave it out, and set the size of the TaskSpace"
+        )
     bound, n = strategy.bind(candidates.pool), len(candidates.pool)
     state = bound.init(n)
     try:

@@ -44,7 +44,7 @@ def checked_probabilities(strategy: Strategy, state: Any, n: int) -> Floats:
         n: tasks in the pool.
     """
     p: Floats = np.asarray(strategy.probabilities(state), dtype=np.float64)
-    if p.shape != (n,) or not np.all(p >= 0) or abs(p.sum() - 1) > SUM_TOLERANCE:
+    if p.shape != (n,) or not p.min() >= 0 or abs(p.sum() - 1) > SUM_TOLERANCE:
         raise ValueError(
             f"{type(strategy).__name__}.probabilities must return one probability for "
             f"each of the {n} tasks, which sum to 1, got {np.array2string(p, threshold=8)}"

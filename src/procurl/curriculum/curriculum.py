@@ -304,11 +304,11 @@ class Curriculum:
     def _update(self, evidence: Evidence) -> None:
         """Update the strategy with evidence that was checked."""
         before = self.success() if self._observed else None
-        self._state = self.strategy.update(self._state, evidence)
         if before is not None and evidence.wins is not None and evidence.losses is not None:
             wins, losses = np.asarray(evidence.wins), np.asarray(evidence.losses)
             self._monitor.add_episodes(before, wins, losses)
-        self._forget_distribution()
+        self._forget_distribution()  # first, since pools may be large
+        self._state = self.strategy.update(self._state, evidence)
         self._observed = self._renewal_due = True
         self.step = float(evidence.step)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.internals.arrays import Array, Floats, Ids
+from procurl.internals.arrays import Array, Floats, Ids, entropy_of
 from procurl.monitor import Calibration
 
 
@@ -42,7 +42,7 @@ def metrics_of(
         top: how many tasks to list of each extreme.
     """
     p = probabilities
-    entropy = -float(np.sum(p * np.log(np.where(p > 0, p, 1.0))))
+    entropy = entropy_of(p)
     return Metrics(
         entropy=entropy,
         effective_tasks=float(np.exp(entropy)),

@@ -38,10 +38,9 @@ def check_evidence(evidence: Evidence, n: int, since: float) -> Evidence:
             arrays[name] = _numbers(f"evidence.{name}", given, n)
             if name in COUNTS and arrays[name].min() < 0:
                 raise ValueError(f"evidence.{name} must not be negative: it counts episodes")
-    # A task that was not played has no score, and may have no best return.
-    relevant = arrays["played"] > 0 if "played" in arrays else np.ones(n, dtype=bool)
     for name, array in arrays.items():
-        _check_size(name, array, relevant if name in BY_EPISODE else np.ones(n, dtype=bool))
+        # A task that was not played has no score, and may have no best return.
+        _check_size(name, array, arrays.get("played") if name in BY_EPISODE else None)
     return Evidence(step=np.float64(step), scale=_scale(evidence.scale), **arrays)
 
 
@@ -105,11 +104,13 @@ def _plain(argument: str, given: Any, expected: str) -> NDArray[Any]:
     return array
 
 
-def _check_size(name: str, array: NDArray[np.float64], relevant: NDArray[np.bool_]) -> None:
-    """Raise unless the relevant numbers are finite and at most `LIMIT` in size."""
+def _check_size(name: str, array: NDArray[np.float64], played: NDArray[np.float64] | None) -> None:
+    """Raise unless numbers are finite and at most `LIMIT` in size, of tasks `played` if given."""
     if array.min() >= -LIMIT and array.max() <= LIMIT:
         return
-    bad = ~(np.abs(array) <= LIMIT) & relevant
+    bad = ~(np.abs(array) <= LIMIT)
+    if played is not None:
+        bad &= played > 0
     if not bad.any():
         return
     task = int(np.argmax(bad))

@@ -17,6 +17,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Floats32: TypeAlias = NDArray[np.float32]
 NamedArrays: TypeAlias = dict[str, NDArray[Any]]
 Carry = TypeVar("Carry")
+BLOCK = 2**15  # tasks at a time on NumPy, so that intermediate results stay in the cache
+LARGE = 2**20  # tasks from which a strategy's state is kept in single precision, as JAX's always is
 
 
 def namespace(*values: object) -> Any:
@@ -26,6 +28,35 @@ def namespace(*values: object) -> Any:
         if of is not None and (found := of()) is not np:
             return found
     return np
+
+
+def pool_array(n: int, value: float = 0.0) -> NDArray[np.floating]:
+    """[n] `value` for every task, in single precision if the pool is large."""
+    return np.full(n, value, dtype=np.float32 if n >= LARGE else np.float64)
+
+
+def by_blocks(compute: Callable[..., Any], *arrays: Array) -> Any:
+    """`compute(*arrays)` for a function that treats every task, a row of each array, by itself.
+
+    NumPy computes large pools block by block: intermediate results as long as the pool would take
+    several times as long, and memory. JAX compiles such functions into one loop in any case.
+
+    Args:
+        compute: returns an array [m, …] or a tuple of them for the arrays [m, …] of m tasks.
+        arrays: [n, …] each.
+    """
+    if namespace(*arrays) is not np or np.size(arrays[0]) <= BLOCK:
+        return compute(*arrays)
+    n = len(arrays[0])
+    whole: tuple[NDArray[Any], ...] = ()
+    for start in range(0, n, BLOCK):
+        stop = start + BLOCK
+        part = compute(*(array[start:stop] for array in arrays))
+        parts = part if isinstance(part, tuple) else (part,)
+        whole = whole or tuple(np.empty((n, *each.shape[1:]), each.dtype) for each in parts)
+        for all_tasks, each in zip(whole, parts, strict=True):
+            all_tasks[start:stop] = each
+    return whole if isinstance(part, tuple) else whole[0]
 
 
 def softmax(logits: Array, floor: Array = 0.0) -> Array:
@@ -39,8 +70,17 @@ def softmax(logits: Array, floor: Array = 0.0) -> Array:
     top = xp.max(logits)
     # A compiler may fuse the caller's product into the difference and round the two apart: the top
     # itself would miss 0, by far if logits are large.
-    weights = xp.where(logits >= top, 1.0, xp.exp(xp.minimum(logits - top, 0.0)))
-    return weights * ((1.0 - floor) / xp.sum(weights)) + floor / logits.shape[0]
+    weights = by_blocks(
+        lambda own: xp.where(own >= top, 1.0, xp.exp(xp.minimum(own - top, 0.0))), logits
+    )
+    scale, least = (1.0 - floor) / xp.sum(weights), floor / logits.shape[0]
+    return by_blocks(lambda own: own * scale + least, weights)
+
+
+def entropy_of(probabilities: Floats) -> float:
+    """The entropy of a distribution [n], in nats."""
+    terms: Floats = by_blocks(lambda p: p * np.log(np.where(p > 0, p, 1.0)), probabilities)
+    return -float(np.sum(terms))
 
 
 def power(base: Array, exponents: Array) -> Array:

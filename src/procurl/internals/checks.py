@@ -46,6 +46,12 @@ def require_interval(refresh_every: int | None) -> None:
         require_integer("refresh_every", refresh_every, at_least=1)
 
 
+def require_slice(tasks_per_refresh: int | None) -> None:
+    """Raise unless the tasks valued per refresh are None (all of them) or a number of tasks."""
+    if tasks_per_refresh is not None:
+        require_integer("tasks_per_refresh", tasks_per_refresh, at_least=1)
+
+
 def require_flag(argument: str, value: object) -> None:
     """Raise unless `value` is True or False."""
     if not isinstance(value, bool):

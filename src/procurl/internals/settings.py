@@ -13,6 +13,10 @@ from procurl.internals.checks import suggest
 COMPILED_IN = {int, str, bool, NoneType}
 CLOSED = {"closed": True}  # metadata of a field whose own settings are not its owner's
 
+# Metadata of a setting that is described only if it is not None: saved runs from before there was
+# such a setting continue.
+ADDED = {"added": True}
+
 
 class Auto(str):
     """The word `auto` in place of a number that is found during training.
@@ -82,7 +86,11 @@ def _nested_fields(owner: Any) -> list[str]:
 def describe(owner: Any) -> Any:
     """Settings as plain JSON values, each dataclass with its `type`."""
     if is_dataclass(owner):
-        own = {field.name: describe(getattr(owner, field.name)) for field in own_fields(owner)}
+        own = {
+            field.name: describe(getattr(owner, field.name))
+            for field in own_fields(owner)
+            if not (field.metadata.get("added") and getattr(owner, field.name) is None)
+        }
         return {"type": type(owner).__name__} | own
     if isinstance(owner, np.generic) or hasattr(owner, "__array__"):
         return np.asarray(owner).tolist()

@@ -250,8 +250,9 @@ def teach(
             teaching = teacher.count_episodes(strategy, teaching, summary)
         if not refresh:
             return teaching, teaching
-        values = student.values(params, (pool if own is None else own).observations)
-        return teaching, teacher.refresh(strategy, teaching, update.step, values, key, None)
+        seen = (pool if own is None else own).observations
+        valued, values = teacher.value_tasks(teaching, partial(student.values, params), seen)
+        return teaching, teacher.refresh(strategy, valued, update.step, values, key, None)
 
     counted, after = _each_run(
         one, strategies, update.params, teaching, update.summary, keys, _own(pool.contexts, pool)
@@ -286,7 +287,8 @@ def teach_by_rollouts(
     ) -> Teaching:
         contexts, observations = pool if own is None else own
         rollout_key, noise_key = jax.random.split(key)
-        values = agent.student.values(params, observations)
+        value = partial(agent.student.values, params)
+        teaching, values = teacher.value_tasks(teaching, value, observations)
         tasks = teacher.rollout_tasks(strategy, teaching, jax.random.fold_in(key, TASK_STREAM))
         contexts = contexts if tasks is None else contexts[tasks]
         episodes = agent.actor.roll_out(params, contexts, rollout_key, plan.episodes, width)

@@ -1,5 +1,6 @@
 """The teacher of one run as pure functions: count the episodes, refresh the distribution."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +24,7 @@ from procurl.evidence import (
 )
 from procurl.internals.arrays import Array
 from procurl.ppo.episodes import Episodes
+from procurl.ppo.pool_values import KeptValues, next_values, no_values
 from procurl.ppo.student import RolloutSummary
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
@@ -37,6 +39,7 @@ class Teaching(NamedTuple):
     step: Array  # []  int32, training steps at the last refresh
     teacher_steps: Array  # []  int32, environment steps used by rollouts
     sound: Array  # []  bool, False once evidence or the distribution was not finite
+    kept: KeptValues | None = None  # of the critic, if a refresh values a slice of the pool
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Teacher:
         uses: the fields of evidence that the strategy uses.
         plan: the rollouts that it needs, if any.
         measure: what it judges training episodes by.
+        slice_size: tasks that the critic values at a refresh; None: all of them.
     """
 
     n: int
@@ -56,6 +60,7 @@ class Teacher:
     uses: frozenset[str]
     plan: RolloutPlan | None
     measure: str
+    slice_size: int | None = None
 
     @classmethod
     def of(cls, strategy: Strategy, n: int, n_envs: int) -> Self:
@@ -66,7 +71,11 @@ class Teacher:
             plan = plan._replace(
                 budget=None, training_steps=None, tasks=plan.tasks if part else None
             )
-        return cls(n, n_envs, frozenset(strategy.uses), plan, strategy.outcome_measure)
+        size = strategy.tasks_per_refresh
+        if size is not None and (size >= n or "values" not in strategy.uses):
+            size = None
+        uses = frozenset(strategy.uses)
+        return cls(n, n_envs, uses, plan, strategy.outcome_measure, size)
 
     @property
     def counts_episodes(self) -> bool:
@@ -85,6 +94,7 @@ class Teacher:
             step=nothing,
             teacher_steps=nothing,
             sound=cumulative[-1] > 0.0,
+            kept=None if self.slice_size is None else no_values(self.n),
         )
 
     def count_episodes(
@@ -105,6 +115,21 @@ class Teacher:
         weights = strategy.rollout_weights(teaching.strategy)
         gumbel = jax.random.gumbel(key, (self.n,))
         return draw_without_replacement(weights, gumbel, self.plan.tasks).astype(jnp.int32)
+
+    def value_tasks(
+        self, teaching: Teaching, value: Callable[[Array], Array], observations: Array
+    ) -> tuple[Teaching, Array]:
+        """(teaching, [n] the critic's values), those of a slice of the pool new, or all of them.
+
+        Args:
+            teaching: the current state.
+            value: [m] the critic's values of m tasks, from their observations [m, …].
+            observations: [n, …] of all tasks.
+        """
+        if self.slice_size is None or teaching.kept is None:
+            return teaching, value(observations)
+        kept = next_values(teaching.kept, self.slice_size, value, observations)
+        return teaching._replace(kept=kept), kept.values
 
     def refresh(
         self,
@@ -149,6 +174,7 @@ class Teacher:
             step=jnp.asarray(step, dtype=jnp.int32),
             teacher_steps=teaching.teacher_steps + steps,
             sound=teaching.sound & jnp.all(jnp.asarray([cumulative[-1] > 0.0, *finite])),
+            kept=teaching.kept,
         )
 
     def _average(self, episodes: Episodes | None, totals: EpisodeTotals) -> RolloutMeans | None:

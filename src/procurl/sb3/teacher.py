@@ -293,8 +293,8 @@ class ModelTeacher:
             view_of(self.workers.env)  # raises on an unknown wrapper
         elif not all(map(is_known, wrappers_of(self.workers.env))):
             return None  # the strategy does without the critic
-        settings = self.settings
-        return PoolValues(value_fn, n, settings.reset_samples, settings.tasks_per_refresh)
+        size = self.settings.tasks_per_refresh or self.strategy.tasks_per_refresh
+        return PoolValues(value_fn, n, self.settings.reset_samples, size)
 
     def _critic(self) -> ValueFunction | None:
         """The model's critic, on the reward scale of the environments."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from procurl.evidence import Evidence, measured_only
-from procurl.internals.arrays import Array, namespace
+from procurl.internals.arrays import Array, by_blocks, namespace, pool_array
 from procurl.internals.checks import require_number
 from procurl.success import RolloutPlan, Success, keep_finite
 from procurl.tasks.pool import TaskPool
@@ -103,7 +103,7 @@ class Proximal(Potential):
         return ("rollout_top",) if isinstance(self.p_star, TopRollouts) else ()
 
     def init(self, n: int) -> ProximalState | None:
-        return ProximalState(np.zeros(n)) if isinstance(self.p_star, TopRollouts) else None
+        return ProximalState(pool_array(n)) if isinstance(self.p_star, TopRollouts) else None
 
     def update(
         self, state: ProximalState | None, success: Success, evidence: Evidence
@@ -119,8 +119,14 @@ class Proximal(Potential):
 
     def __call__(self, probability: Array, state: ProximalState | None) -> Array:
         given = self.p_star if state is None else state.p_star
-        p_star = namespace(probability, given).asarray(given)
-        return probability * (self.gamma1 * p_star - self.gamma2 * probability)
+        p_star = namespace(probability, given).asarray(given, dtype=probability.dtype)
+
+        def worth(p: Array, best: Array) -> Array:
+            return p * (self.gamma1 * best - self.gamma2 * p)
+
+        if p_star.ndim == 0:
+            return by_blocks(lambda p: worth(p, p_star), probability)
+        return by_blocks(worth, probability, p_star)
 
     def rollout_plan(self, plan: RolloutPlan | None) -> RolloutPlan | None:
         if plan is None or not isinstance(self.p_star, TopRollouts):
@@ -166,8 +172,11 @@ class Gain(Potential):
     """
 
     def __call__(self, probability: Array, state: None) -> Array:
-        room = 1.0 - probability
-        return (probability * room) ** 2 * room
+        def worth(p: Array) -> Array:
+            room = 1.0 - p
+            return (p * room) ** 2 * room
+
+        return by_blocks(worth, probability)
 
 
 class LearnabilityState(NamedTuple):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, by_blocks
 from procurl.internals.checks import require_integer
 from procurl.strategies.potentials import Gain, Proximal, TopRollouts
 from procurl.strategies.samplers import Argmax, Proportional, Softmax
@@ -75,7 +75,10 @@ class AutoProCuRL(SuccessStrategy):
         return Proportional(self.floor)
 
     def task_potential(self, state: SuccessState) -> Array:
-        return super().task_potential(state) * self.success.spread(state.success) ** 2
+        spread = self.success.spread(state.success)
+        return by_blocks(
+            lambda worth, spread: worth * spread**2, super().task_potential(state), spread
+        )
 
     def check(self) -> None:
         super().check()

@@ -151,7 +151,8 @@ def make_strategy(name: str, **settings: Any) -> Strategy:
     an unknown name or setting and on a value out of range.
 
     >>> make_strategy("procurl-val", beta=10.0, v_max=60.0)  # doctest: +NORMALIZE_WHITESPACE
-    ProCuRL(success=CriticSuccess(measure='auto', v_min=0.0, v_max=60.0, refresh_every=None),
+    ProCuRL(success=CriticSuccess(measure='auto', v_min=0.0, v_max=60.0, refresh_every=None,
+                                  tasks_per_refresh=None),
             beta=10.0, gamma1=1.0, gamma2=1.0, p_star=1.0, floor=0.0, epsilon=None)
     """
     return make_with_parts(name, settings, make_strategy)

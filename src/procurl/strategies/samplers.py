@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from procurl.internals.arrays import Array, namespace, softmax
+from procurl.internals.arrays import Array, by_blocks, namespace, softmax
 from procurl.internals.checks import require_integer, require_number
 from procurl.strategies.schedules import Scheduled, check_scheduled, value_at
 
@@ -63,8 +63,11 @@ class Proportional(Sampler):
         xp = namespace(potential)
         highest = xp.max(potential)
         some = highest > 0.0
-        share = xp.where(some, potential / xp.where(some, highest, 1.0), 1.0)  # no underflow
-        return (1.0 - self.floor) * share / xp.sum(share) + self.floor / potential.shape[0]
+        share = by_blocks(  # no underflow
+            lambda own: xp.where(some, own / xp.where(some, highest, 1.0), 1.0), potential
+        )
+        total, least = xp.sum(share), self.floor / potential.shape[0]
+        return by_blocks(lambda own: (1.0 - self.floor) * own / total + least, share)
 
     def check(self) -> None:
         require_number("floor", self.floor, at_least=0.0, at_most=1.0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from procurl.evidence import Evidence, Scale
-from procurl.internals.arrays import Array, namespace
+from procurl.internals.arrays import Array, namespace, pool_array
 from procurl.internals.checks import require_number
 from procurl.strategies.potentials import Potential
 from procurl.strategies.samplers import Sampler
@@ -54,6 +54,10 @@ class SuccessStrategy(Strategy):
         return self.success.refresh_every
 
     @property
+    def tasks_per_refresh(self) -> int | None:  # type: ignore[override]  # as does the interval
+        return self.success.tasks_per_refresh
+
+    @property
     def ends_evenly(self) -> bool:  # type: ignore[override]  # a budget that is spent early decides
         plan = self.rollout_plan()
         return plan is not None and plan.spending == EARLY
@@ -68,7 +72,7 @@ class SuccessStrategy(Strategy):
         return tuple(dict.fromkeys((*self.needs, *self.success.uses)))
 
     def init(self, n: int) -> SuccessState:
-        noise = None if self.epsilon is None else np.zeros(n)
+        noise = None if self.epsilon is None else pool_array(n)
         return SuccessState(np.zeros(()), self.success.init(n), self.potential.init(n), noise)
 
     def update(self, state: SuccessState, evidence: Evidence) -> SuccessState:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, namespace, power
+from procurl.internals.arrays import BLOCK, Array, by_blocks, namespace, pool_array, power
 from procurl.success.normalize import keep_finite
 
 DECAY = 0.7  # of wins and losses, per pass over the pool
@@ -26,34 +26,45 @@ class OutcomeCounts(NamedTuple):
 
 def no_counts(n: int, partial: bool = False) -> OutcomeCounts:
     """The counts before the first episode, with or without those of partial wins."""
-    kept = np.zeros(n) if partial else None
-    return OutcomeCounts(np.zeros(n), np.zeros(n), np.zeros(()), np.ones(()), kept)
+    kept = pool_array(n) if partial else None
+    return OutcomeCounts(pool_array(n), pool_array(n), np.zeros(()), np.ones(()), kept)
 
 
-def fading(evidence: Evidence, decay: Array) -> Array:
-    """[n] the factor by which older episodes fade while those of `evidence` are played.
+def fading(played: Array, decay: Array) -> Array:
+    """[n] the factor by which older episodes fade while new ones are `played` [n].
 
     Those of all tasks fade by `decay` per pass over the pool, by the share of its tasks that were
     played, and those of a task that was played fade as new ones replace them.
     """
-    played = _episodes(evidence)
     xp = namespace(played, decay)
     share = xp.mean((played > 0.0).astype(played.dtype))
-    return decay**share * power(1.0 - 1.0 / VISITS, played)
+    of_all = decay**share
+    return by_blocks(lambda own: of_all * power(1.0 - 1.0 / VISITS, own), played)
 
 
-def fast_fading(evidence: Evidence) -> Array:
-    """[] the factor by which `RECENT` episodes fade while those of `evidence` are played."""
-    played = _episodes(evidence)
+def fast_fading(played: Array) -> Array:
+    """[] the factor by which `RECENT` episodes fade while new ones are `played` [n]."""
     return (1.0 - 1.0 / RECENT) ** namespace(played).sum(played)
 
 
-def _episodes(evidence: Evidence) -> Array:
+def episodes_of(evidence: Evidence) -> Array:
     """[n] how many episodes each task was played, 0 where that is not finite."""
-    wins: Array = evidence.wins
-    played = wins + evidence.losses
-    xp = namespace(played)
-    return xp.where(xp.isfinite(played), played, 0.0)
+
+    def episodes(wins: Array, losses: Array) -> Array:
+        played = wins + losses
+        xp = namespace(played)
+        return xp.where(xp.isfinite(played), played, 0.0)
+
+    return by_blocks(episodes, evidence.wins, evidence.losses)
+
+
+def of_played(wins: Array, losses: Array, *others: Array) -> tuple[Array, ...]:
+    """All arrays [n] as they are; on NumPy and a large pool, the entries of the tasks played."""
+    arrays = (wins, losses, *others)
+    if namespace(*arrays) is not np or wins.shape[0] <= BLOCK:
+        return arrays
+    played = np.flatnonzero((wins != 0.0) | (losses != 0.0))
+    return tuple(array[played] for array in arrays)
 
 
 def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> OutcomeCounts:
@@ -63,19 +74,32 @@ def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> Out
     """
     xp = namespace(counts.wins, evidence.wins, faded)
     counts = _rescale(counts, evidence)
-    nothing = xp.zeros_like(counts.wins)
-    wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
-    dtype = counts.wins.dtype
+    faded = xp.broadcast_to(faded, counts.wins.shape)
     partial = counts.partial
     if partial is not None:
-        new = nothing if evidence.partial is None else keep_finite(evidence.partial, nothing)
-        new = xp.minimum(new, _whole(wins, losses))
-        partial = (partial * faded + new).astype(dtype, copy=False)
+        wins, losses, new = evidence.wins, evidence.losses, evidence.partial
+        new = xp.zeros_like(wins) if new is None else new
+        if xp is not np or new.any() or partial.any():  # else every outcome was 0 or 1
+            partial = by_blocks(_add_partial, partial, new, wins, losses, faded)
     return counts._replace(
-        wins=(counts.wins * faded + wins).astype(dtype, copy=False),
-        losses=(counts.losses * faded + losses).astype(dtype, copy=False),
+        wins=by_blocks(_add, counts.wins, evidence.wins, faded),
+        losses=by_blocks(_add, counts.losses, evidence.losses, faded),
         partial=partial,
     )
+
+
+def _add(count: Array, new: Array, faded: Array) -> Array:
+    """[n] the faded `count` and what is `new`, if that is finite."""
+    nothing = namespace(count, new).zeros_like(count)
+    return (count * faded + keep_finite(new, nothing)).astype(count.dtype, copy=False)
+
+
+def _add_partial(partial: Array, new: Array, wins: Array, losses: Array, faded: Array) -> Array:
+    """[n] likewise for `partial`, of which `wins` and `losses` allow no more than `_whole`."""
+    xp = namespace(partial, new, wins)
+    nothing = xp.zeros_like(partial)
+    most = _whole(keep_finite(wins, nothing), keep_finite(losses, nothing))
+    return _add(partial, xp.minimum(keep_finite(new, nothing), most), faded)
 
 
 def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
@@ -102,7 +126,8 @@ def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
         with np.errstate(over="ignore"):
             ratio = xp.minimum((counts.high - counts.low) / span, LARGEST_RATIO)
         spread = _spread(counts.wins, counts.losses, partial) * ratio**2
-        partial = xp.where(same, partial, _partial(wins, played - wins, spread)).astype(dtype)
+        moved = _partial(wins, played - wins, spread)
+        partial = xp.where(same, partial, moved).astype(counts.wins.dtype)
     return OutcomeCounts(
         wins=xp.where(same, counts.wins, wins).astype(counts.wins.dtype, copy=False),
         losses=xp.where(same, counts.losses, played - wins).astype(counts.wins.dtype, copy=False),

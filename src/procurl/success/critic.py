@@ -1,17 +1,17 @@
 """Success by the critic's values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, namespace
-from procurl.internals.checks import require_bounds, require_choice, require_interval
-from procurl.internals.settings import AUTO
+from procurl.internals.arrays import Array, namespace, pool_array
+from procurl.internals.checks import require_bounds, require_choice, require_interval, require_slice
+from procurl.internals.settings import ADDED, AUTO
 from procurl.success.bounds import Bound, are_found, complete_bounds
 from procurl.success.calibration import calibrated_values
-from procurl.success.counts import OutcomeCounts, add_outcomes, fast_fading, no_counts
+from procurl.success.counts import OutcomeCounts, add_outcomes, episodes_of, fast_fading, no_counts
 from procurl.success.drift import Drift, next_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
@@ -47,6 +47,8 @@ class CriticSuccess(Success):
     v_min: Bound = AUTO
     v_max: Bound = AUTO
     refresh_every: int | None = None
+    # That the critic values at a refresh, in rotation; None: all.
+    tasks_per_refresh: int | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         complete_bounds(self)
@@ -61,10 +63,9 @@ class CriticSuccess(Success):
 
     def init(self, n: int) -> CriticState:
         if not are_found(self):
-            return CriticState(np.zeros(n), None)
-        return CriticState(
-            np.zeros(n), CriticOutcomes(no_counts(n), no_drift(), np.zeros((), dtype=bool))
-        )
+            return CriticState(pool_array(n), None)
+        outcomes = CriticOutcomes(no_counts(n), no_drift(), np.zeros((), dtype=bool))
+        return CriticState(pool_array(n), outcomes)
 
     def update(self, state: CriticState, evidence: Evidence) -> CriticState:
         outcomes = state.outcomes
@@ -87,12 +88,13 @@ class CriticSuccess(Success):
         require_choice("measure", self.measure, MEASURES)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
+        require_slice(self.tasks_per_refresh)
 
 
 def _with_episodes(
     outcomes: CriticOutcomes, predicted: Array, evidence: Evidence
 ) -> CriticOutcomes:
     """What is known after the episodes of `evidence`, whose success was `predicted` [n]."""
-    counts = add_outcomes(outcomes.counts, evidence, fast_fading(evidence))
+    counts = add_outcomes(outcomes.counts, evidence, fast_fading(episodes_of(evidence)))
     drift = next_drift(outcomes.drift, outcomes.started, predicted, evidence)
     return CriticOutcomes(counts, drift, namespace(counts.wins).asarray(True))

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, namespace
+from procurl.internals.arrays import Array, by_blocks, namespace
+from procurl.success.counts import of_played
 from procurl.success.normalize import keep_finite
 
 WINDOW = 32.0  # recent episodes that show how far the agent has come
@@ -29,8 +30,9 @@ def no_drift() -> Drift:
 def next_drift(drift: Drift, started: Array, predicted: Array, evidence: Evidence) -> Drift:
     """The drift after the episodes of `evidence`, none before there was a prediction."""
     xp = namespace(predicted, evidence.wins, started)
+    wins, losses, predicted = of_played(evidence.wins, evidence.losses, predicted)
     nothing = xp.zeros_like(predicted)
-    wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
+    wins, losses = keep_finite(wins, nothing), keep_finite(losses, nothing)
     after = follow_drift(drift, predicted, wins, losses)
     return Drift(*(xp.where(started, new, old) for new, old in zip(after, drift, strict=True)))
 
@@ -60,6 +62,10 @@ def follow_drift(drift: Drift, predicted: Array, wins: Array, losses: Array) -> 
 def shifted(estimate: Array, drift: Drift) -> Array:
     """[n] σ(logit(estimate) + shift), exactly the estimate if there is no shift."""
     xp = namespace(estimate, drift.shift)
-    p = xp.clip(estimate, EDGE, 1.0 - EDGE)
-    moved = p / (p + (1.0 - p) * xp.exp(-drift.shift))
-    return xp.where(drift.shift == 0.0, estimate, moved)
+
+    def move(estimate: Array) -> Array:
+        p = xp.clip(estimate, EDGE, 1.0 - EDGE)
+        moved = p / (p + (1.0 - p) * xp.exp(-drift.shift))
+        return xp.where(drift.shift == 0.0, estimate, moved)
+
+    return by_blocks(move, estimate)

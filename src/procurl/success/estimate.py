@@ -63,6 +63,7 @@ class Success(ABC):
     """An estimate of every task's probability of success, kept up to date by evidence."""
 
     refresh_every: int | None = None  # training steps between refreshes; None: every policy update
+    tasks_per_refresh: int | None = None  # as of `Strategy.tasks_per_refresh`
     measure: str = "auto"  # what an episode is judged by, one of `MEASURES`
     v_min: Bound = AUTO  # what counts as a failure
     v_max: Bound = AUTO  # what counts as a success

@@ -6,20 +6,22 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, namespace
+from procurl.internals.arrays import Array, by_blocks, namespace, pool_array
 from procurl.internals.checks import (
     require_bounds,
     require_choice,
     require_interval,
     require_number,
+    require_slice,
 )
-from procurl.internals.settings import AUTO
+from procurl.internals.settings import ADDED, AUTO
 from procurl.success.bounds import Bound, are_given, complete_bounds
 from procurl.success.calibration import calibrated_values
 from procurl.success.counts import (
     DECAY,
     OutcomeCounts,
     add_outcomes,
+    episodes_of,
     fading,
     fast_fading,
     no_counts,
@@ -79,6 +81,8 @@ class JointSuccess(Success):
     v_min: Bound = AUTO
     v_max: Bound = AUTO
     refresh_every: int | None = None
+    # That the critic values at a refresh, in rotation; None: all.
+    tasks_per_refresh: int | None = field(default=None, metadata=ADDED)
     budget: float | None = None  # x, above 1; None: no rollouts
     # Not a setting: `bind` computes it from the pool. None: there are no contexts.
     cells: Cells | None = field(default=None, repr=False, compare=False)
@@ -101,26 +105,19 @@ class JointSuccess(Success):
             no_counts(n),
             no_drift(),
             started=np.zeros((), dtype=bool),
-            critic=np.full(n, 0.5),
+            critic=pool_array(n, 0.5),
             judged=np.zeros((), dtype=bool),
-            around=np.full(n, 0.5),
+            around=pool_array(n, 0.5),
             advantage=np.zeros(()),
-            estimate=np.zeros(n),
-            spread=np.ones(n),
+            estimate=pool_array(n),
+            spread=pool_array(n, 1.0),
         )
 
     def update(self, state: JointState, evidence: Evidence) -> JointState:
         if self.budget is not None:
             evidence = with_rollouts(evidence, self.outcomes)
         xp = namespace(state.around, evidence.wins)
-        measured = evidence._replace(scale=None) if are_given(self) else evidence
-        wins: Array = evidence.wins
-        won = xp.any((wins > 0.0) & xp.isfinite(wins))
-        counts = add_outcomes(
-            state.counts, measured, xp.where(won, fading(evidence, self.decay), 1.0)
-        )
-        fast = fast_fading(evidence)
-        recent = add_outcomes(state.recent, measured, fast)
+        counts, recent, fast = self._count(state, evidence)
         advantage = state.advantage * fast + self._gain(state, evidence)
         drift = next_drift(state.drift, state.started, state.estimate, evidence)
 
@@ -128,10 +125,17 @@ class JointSuccess(Success):
         critic = self._critic(state, recent, evidence)
         judged = state.judged if evidence.values is None else xp.asarray(True)
         trust = xp.where(judged, _sigmoid(advantage), 0.0)
-        known = around if xp is np and not judged else trust * critic + (1.0 - trust) * around
-        played, a = counts.wins + counts.losses, self.prior_weight
-        estimate = (counts.wins + a * known) / (played + a)
-        dtype = state.estimate.dtype
+        a, share, dtype = self.prior_weight, self._partial_share(counts), state.estimate.dtype
+
+        def estimate(
+            wins: Array, losses: Array, partial: Array, critic: Array, around: Array
+        ) -> tuple[Array, Array]:
+            known = around if xp is np and not judged else trust * critic + (1.0 - trust) * around
+            p, played = (wins + a * known) / (wins + losses + a), wins + losses
+            spread = xp.ones_like(p) if share is None else self._spread(p, played, partial, share)
+            return shifted(p, drift).astype(dtype, copy=False), spread.astype(dtype, copy=False)
+
+        each = counts.wins, counts.losses, counts.partial, critic, around
         return JointState(
             counts,
             recent,
@@ -140,9 +144,8 @@ class JointSuccess(Success):
             critic.astype(dtype, copy=False),
             judged,
             around.astype(dtype, copy=False),
-            advantage.astype(dtype),
-            shifted(estimate, drift).astype(dtype, copy=False),
-            self._spread(counts, estimate).astype(dtype, copy=False),
+            advantage.astype(state.advantage.dtype),
+            *by_blocks(estimate, *each),
         )
 
     def trust_prior(self, state: JointState) -> JointState:
@@ -161,6 +164,7 @@ class JointSuccess(Success):
         require_choice("measure", self.measure, MEASURES)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
+        require_slice(self.tasks_per_refresh)
         if self.budget is not None:
             require_number("budget", self.budget, above=1.0)
 
@@ -181,6 +185,20 @@ class JointSuccess(Success):
             return None
         return 1.0 / (state.counts.wins + state.counts.losses + self.prior_weight)
 
+    def _count(
+        self, state: JointState, evidence: Evidence
+    ) -> tuple[OutcomeCounts, OutcomeCounts, Array]:
+        """(counts, recent counts, [] how fast these fade) after the episodes of `evidence`."""
+        wins: Array = evidence.wins
+        xp = namespace(state.around, wins)
+        measured = evidence._replace(scale=None) if are_given(self) else evidence
+        played = episodes_of(evidence)
+        fast = fast_fading(played)
+        won = xp.any((wins > 0.0) & xp.isfinite(wins))
+        faded = xp.where(won, fading(played, self.decay), 1.0)
+        counts = add_outcomes(state.counts, measured, faded)
+        return counts, add_outcomes(state.recent, measured, fast), fast
+
     def _around(self, counts: OutcomeCounts) -> Array:
         """[n] the rate of wins near each task."""
         played, a = counts.wins + counts.losses, self.prior_weight
@@ -197,36 +215,43 @@ class JointSuccess(Success):
         xp = namespace(evidence.values, recent.wins)
         with np.errstate(invalid="ignore", over="ignore"):
             new = calibrated_values(evidence, recent)
-            return xp.clip(keep_finite(new, state.critic), 0.0, 1.0)
+            return by_blocks(
+                lambda new, old: xp.clip(keep_finite(new, old), 0.0, 1.0), new, state.critic
+            )
 
     def _gain(self, state: JointState, evidence: Evidence) -> Array:
         """[] log-likelihood of the latest outcomes by the critic, less that by the near tasks."""
         xp = namespace(state.around, evidence.wins)
         if xp is np and not state.judged:
             return np.zeros(())
-        nothing = xp.zeros_like(state.around)
-        wins, losses = keep_finite(evidence.wins, nothing), keep_finite(evidence.losses, nothing)
+        wins: Array = evidence.wins
+        losses: Array = evidence.losses
         critic, around = state.critic, state.around
         if xp is np:  # few of a large pool
             played = np.flatnonzero((wins != 0.0) | (losses != 0.0))
             wins, losses, critic, around = (x[played] for x in (wins, losses, critic, around))
+        nothing = xp.zeros_like(around)
+        wins, losses = keep_finite(wins, nothing), keep_finite(losses, nothing)
         critic = xp.clip(critic, EDGE, 1.0 - EDGE)
         around = xp.clip(around, EDGE, 1.0 - EDGE)
         gain = wins * xp.log(critic / around) + losses * xp.log((1.0 - critic) / (1.0 - around))
         return xp.where(state.judged, xp.sum(gain), 0.0)
 
-    def _spread(self, counts: OutcomeCounts, estimate: Array) -> Array:
-        """[n] 1 − Σ w(1 − w) / (N · p(1 − p)), with the pool's share as a prior of weight a."""
-        xp = namespace(estimate, counts.wins)
+    def _partial_share(self, counts: OutcomeCounts) -> Array | None:
+        """[] Σ w(1 − w) over the pool, as a share of N · p(1 − p); None if there is none."""
         partial: Array = counts.partial
+        xp = namespace(counts.wins, partial)
         if xp is np and not partial.any():  # every outcome was 0 or 1
-            return np.ones_like(estimate)
+            return None
         wins, losses = xp.sum(counts.wins), xp.sum(counts.losses)
         whole = wins * (losses / xp.where(wins + losses > 0.0, wins + losses, 1.0))
-        share = _share(xp.sum(partial), whole)
+        return _share(xp.sum(partial), whole)
+
+    def _spread(self, estimate: Array, played: Array, partial: Array, share: Array) -> Array:
+        """[n] 1 − Σ w(1 − w) / (N · p(1 − p)), with the pool's `share` as a prior of weight a."""
         at_most = estimate * (1.0 - estimate)
         a = self.prior_weight
-        partial = (partial + a * share * at_most) / (counts.wins + counts.losses + a)
+        partial = (partial + a * share * at_most) / (played + a)
         return 1.0 - _share(partial, at_most)
 
 

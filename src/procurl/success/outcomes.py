@@ -6,21 +6,23 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, namespace
+from procurl.internals.arrays import Array, by_blocks, namespace, pool_array
 from procurl.internals.checks import (
     require_bounds,
     require_choice,
     require_integer,
     require_interval,
     require_number,
+    require_slice,
 )
-from procurl.internals.settings import AUTO
+from procurl.internals.settings import ADDED, AUTO
 from procurl.success.bounds import Bound, are_given, complete_bounds
 from procurl.success.calibration import calibrate_unless, calibrated_values
 from procurl.success.counts import (
     DECAY,
     OutcomeCounts,
     add_outcomes,
+    episodes_of,
     fading,
     fast_fading,
     no_counts,
@@ -74,6 +76,8 @@ class OutcomeSuccess(Success):
     v_min: Bound = AUTO
     v_max: Bound = AUTO
     refresh_every: int | None = None
+    # That the critic values at a refresh, in rotation; None: all.
+    tasks_per_refresh: int | None = field(default=None, metadata=ADDED)
     # Not a setting: `bind` computes it from the pool. None shares nothing.
     kernel: Neighbors | None = field(default=None, repr=False, compare=False)
 
@@ -95,25 +99,31 @@ class OutcomeSuccess(Success):
             no_counts(n),
             no_drift(),
             started=np.zeros((), dtype=bool),
-            prior=np.full(n, 0.5),
-            estimate=np.zeros(n),
+            prior=pool_array(n, 0.5),
+            estimate=pool_array(n),
         )
 
     def update(self, state: OutcomeState, evidence: Evidence) -> OutcomeState:
         xp = namespace(state.prior, evidence.wins, evidence.step)
         step = xp.asarray(evidence.step, dtype=state.step.dtype)
+        played = episodes_of(evidence)
         if self.decay_steps is None:
-            faded = fading(evidence, self.decay)
+            faded = fading(played, self.decay)
         else:
             faded = self.decay ** ((step - state.step) / self.decay_steps)
         # With bounds, wins and losses are measured on them, not on what was seen.
         measured = evidence._replace(scale=None) if are_given(self) else evidence
         counts = add_outcomes(state.counts, measured, faded)
-        recent = add_outcomes(state.recent, measured, fast_fading(evidence))
+        recent = add_outcomes(state.recent, measured, fast_fading(played))
         prior = self._prior(state, recent, evidence)
         near_wins, near_losses = self._share(counts.wins), self._share(counts.losses)
         weight = self.prior_weight
-        estimate = (near_wins + weight * prior) / (near_wins + near_losses + weight)
+        estimate = by_blocks(
+            lambda wins, losses, prior: (wins + weight * prior) / (wins + losses + weight),
+            near_wins,
+            near_losses,
+            prior,
+        )
         drift = self._drift(state, evidence)
         started = xp.asarray(True)
         estimate = shifted(estimate, drift).astype(prior.dtype)
@@ -133,6 +143,7 @@ class OutcomeSuccess(Success):
         require_number("prior_weight", self.prior_weight, above=0.0)
         require_bounds(self.v_min, self.v_max)
         require_interval(self.refresh_every)
+        require_slice(self.tasks_per_refresh)
 
     def bind(self, pool: TaskPool) -> Self:
         """The same estimate with the kernel over the pool's contexts."""
@@ -161,10 +172,17 @@ class OutcomeSuccess(Success):
                 new = normalize(values, None, None)
             else:
                 new = calibrated_values(evidence, counts)
-            return xp.clip(keep_finite(new, state.prior), 0.0, 1.0)
+            return by_blocks(
+                lambda new, old: xp.clip(keep_finite(new, old), 0.0, 1.0), new, state.prior
+            )
 
     def _share(self, counts: Array) -> Array:
+        """[n] the counts of each task and its neighbors, by their weights."""
         if self.kernel is None:
             return counts
         xp = namespace(counts, self.kernel.weights)
-        return xp.sum(xp.take(counts, self.kernel.tasks) * self.kernel.weights, axis=1)
+
+        def near(tasks: Array, weights: Array) -> Array:
+            return xp.sum(xp.take(counts, tasks) * weights, axis=1)
+
+        return by_blocks(near, *self.kernel)

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from procurl.evidence import Evidence, measured_only
-from procurl.internals.arrays import Array, namespace
+from procurl.internals.arrays import Array, namespace, pool_array
 from procurl.internals.checks import (
     require_bounds,
     require_choice,
@@ -69,7 +69,7 @@ class RolloutSuccess(Success):
         return (*measured, "scale") if are_found(self) else measured
 
     def init(self, n: int) -> EstimateState:
-        return EstimateState(np.zeros(n))
+        return EstimateState(pool_array(n))
 
     def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
         if evidence.rollout_success is None:  # the budget is spent

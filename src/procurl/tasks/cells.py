@@ -26,9 +26,11 @@ def nested_cells(contexts: NDArray[np.floating]) -> Cells:
         contexts: [n, d].
     """
     n = len(contexts)
-    given = np.ascontiguousarray(contexts.T)  # whole columns are read again and again
-    low, high = given.min(axis=1, keepdims=True), given.max(axis=1, keepdims=True)
-    columns = ((given - low) / np.where(high > low, high - low, 1.0)).astype(np.float32)
+    low, high = contexts.min(axis=0), contexts.max(axis=0)
+    span = np.where(high > low, high - low, 1.0)
+    columns = np.empty((contexts.shape[1], n), dtype=np.float32)  # read one by one
+    for j, column in enumerate(columns):
+        column[:] = (contexts[:, j] - low[j]) / span[j]
     order = positions = np.arange(n)  # `columns` [d, n] are in this order
     starts = np.array([0, n])
     while n // (2 * (len(starts) - 1)) >= SMALLEST:
@@ -102,5 +104,5 @@ def _sums(cells: Cells, counts: Array) -> list[Array]:
         finest = xp.sum(xp.take(padded, cells.tasks), axis=1)
     sums = [finest]
     while sums[-1].shape[0] > 1:
-        sums.append(xp.sum(xp.reshape(sums[-1], (-1, 2)), axis=1))
+        sums.append(sums[-1][0::2] + sums[-1][1::2])
     return sums

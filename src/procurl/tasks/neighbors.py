@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import BLOCK, LARGE, Array, by_blocks
 
 
 class Neighbors(NamedTuple):
@@ -27,17 +28,30 @@ def nearest_neighbors(contexts: Array, k: int, bandwidth: float | None = None) -
             nearest to it, which suits any number of tasks and columns: such a pair shares e⁻² of
             its evidence.
     """
+    tasks, distances = _nearest(contexts, min(k, len(contexts)))
+    width = bandwidth or _bandwidth(distances)
+    weights = by_blocks(
+        lambda own: np.exp(-0.5 * (own / width) ** 2).astype(np.float32, copy=False), distances
+    )
+    return Neighbors(tasks, weights)
+
+
+def _nearest(contexts: Array, k: int) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
+    """[n, k] the nearest tasks, and their distances in increasing order."""
     from scipy.spatial import cKDTree
 
+    n = len(contexts)
     low, high = contexts.min(axis=0), contexts.max(axis=0)
-    scaled = (contexts - low) / np.where(high > low, high - low, 1.0)
-    k = min(k, len(contexts))
-    distances, tasks = cKDTree(scaled).query(scaled, k=[*range(1, k + 1)])
-    own = np.arange(len(contexts))
-    crowded_out = (tasks != own[:, None]).all(axis=1)  # by k others in the same place
-    tasks[crowded_out, -1] = own[crowded_out]
-    weights = np.exp(-0.5 * (distances / (bandwidth or _bandwidth(distances))) ** 2)
-    return Neighbors(tasks.astype(np.int32), weights.astype(np.float32))
+    tree = cKDTree((contexts - low) / np.where(high > low, high - low, 1.0))
+    tasks = np.empty((n, k), dtype=np.int32)
+    distances = np.empty((n, k), dtype=np.float32 if n >= LARGE else np.float64)
+    for start in range(0, n, BLOCK):
+        own = tree.indices[start : start + BLOCK]  # near each other, which the search is faster for
+        apart, near = tree.query(tree.data[own], k=[*range(1, k + 1)])
+        crowded_out = (near != own[:, None]).all(axis=1)  # by k others in the same place
+        near[crowded_out, -1] = own[crowded_out]
+        tasks[own], distances[own] = near, apart
+    return tasks, distances
 
 
 def _bandwidth(distances: Array) -> float:
@@ -46,6 +60,6 @@ def _bandwidth(distances: Array) -> float:
     Args:
         distances: [n, k] of each task to its neighbors, in increasing order.
     """
-    apart = np.where(distances > 0.0, distances, np.inf).min(axis=1)
+    apart = by_blocks(lambda own: np.where(own > 0.0, own, np.inf).min(axis=1), distances)
     apart = apart[np.isfinite(apart)]
     return float(0.5 * np.median(apart)) if apart.size else 1.0

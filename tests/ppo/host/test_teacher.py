@@ -136,7 +136,9 @@ def test_values_are_averaged_over_random_resets(apart):
     assert np.all(np.abs(seen[..., 0] - [[1.0], [2.0], [3.0]]) < 1.5)
     assert len(np.unique(seen[..., 0])) == 12
     params = with_critic(run, 1.0, 0.0, 0.0).params
-    values = host.task_values(run.network, params, run.pool_observations)
+    values = host.value_tasks(
+        run.teacher, run.network, params, run.state.teaching, run.pool_observations
+    )[1]
     np.testing.assert_allclose(values, seen[..., 0].mean(axis=1), rtol=1e-6)
 
 

@@ -85,6 +85,12 @@ def test_the_longest_interval_and_the_one_plan_hold_for_all():
     assert Mix().refresh_every is None
 
 
+@pytest.mark.parametrize(("sizes", "expected"), [((10, 30), 30), ((10, None), None)])
+def test_the_largest_slice_suits_all_parts_with_a_critic(sizes, expected):
+    valued = [make_strategy("procurl-val", tasks_per_refresh=size) for size in sizes]
+    assert Mix((make_strategy("iid"), *valued), (0.2, 0.4, 0.4)).tasks_per_refresh == expected
+
+
 def test_a_part_with_a_rule_of_its_own_must_be_due_too():
     mixed = Mix((make_strategy("plr", refresh_every=10), AtMultiples(every=64.0)), (0.5, 0.5))
     own = AtMultiples(every=64.0)

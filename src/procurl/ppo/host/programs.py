@@ -16,7 +16,7 @@ from procurl.ppo.learning.anchor import next_anchor
 from procurl.ppo.learning.distributions import Categorical, Gaussian
 from procurl.ppo.learning.networks import ActorCritic, GaussianHead, forward, init_params
 from procurl.ppo.student import Student
-from procurl.ppo.teacher import Teacher
+from procurl.ppo.teacher import Teacher, Teaching
 
 Act = Callable[[Floats32], NDArray[Any]]  # maps observations [b, o] to actions
 
@@ -99,10 +99,16 @@ def endless_noise(network: ActorCritic, key: Array, n_envs: int) -> Iterator[NDA
         yield from np.asarray(draw_noise(network, own, (NOISE_BLOCK, n_envs)))
 
 
-@partial(jax.jit, static_argnames="network")
-def task_values(network: ActorCritic, params: Any, observations: Array) -> Array:
-    """[n] the critic's values of the tasks, averaged over their observations [n, k, o]."""
-    return jnp.mean(forward(network, params, observations)[1], axis=1)
+@partial(jax.jit, static_argnames=("teacher", "network"))
+def value_tasks(
+    teacher: Teacher, network: ActorCritic, params: Any, teaching: Teaching, observations: Array
+) -> tuple[Teaching, Array]:
+    """(teaching, [n] the critic's values, averaged over the tasks' observations [n, k, o])."""
+
+    def value(seen: Array) -> Array:
+        return jnp.mean(forward(network, params, seen)[1], axis=1)
+
+    return teacher.value_tasks(teaching, value, observations)
 
 
 fresh_params = jax.jit(init_params, static_argnames=("network", "observation_size"))

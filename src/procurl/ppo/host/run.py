@@ -38,7 +38,7 @@ from procurl.ppo.host.programs import (
     rollout_tasks,
     stack_rows,
     stochastic,
-    task_values,
+    value_tasks,
 )
 from procurl.ppo.host.state import HostState
 from procurl.ppo.learning.anchor import first_anchor
@@ -354,7 +354,9 @@ class HostRun:
                 require_success(np.asarray(summary.success)[np.asarray(summary.dones)])
             teaching = count_episodes(teacher, strategy, teaching, summary)
         if due:
-            values = task_values(self.network, params, self.pool_observations)
+            teaching, values = value_tasks(
+                teacher, self.network, params, teaching, self.pool_observations
+            )
             teaching = refresh(teacher, strategy, teaching, step, values, key, episodes)
         if not bool(teaching.sound):
             raise self._not_finite("the evidence of a task")

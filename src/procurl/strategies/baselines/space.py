@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, largest, namespace
+from procurl.internals.arrays import Array, largest, namespace, pool_array
 from procurl.internals.checks import (
     require_bounds,
     require_integer,
@@ -141,7 +141,7 @@ class SPaCEAlt(Strategy):
         return (*self.needs, "scale") if are_found(self) else self.needs
 
     def init(self, n: int) -> SPaCEAltState:
-        return SPaCEAltState(np.zeros(()), np.zeros(n), np.zeros(n))
+        return SPaCEAltState(np.zeros(()), pool_array(n), pool_array(n))
 
     def update(self, state: SPaCEAltState, evidence: Evidence) -> SPaCEAltState:
         xp = namespace(evidence.values, state.values)

@@ -53,6 +53,12 @@ class Combination(Strategy):
         return max((each for each in intervals if each is not None), default=None)
 
     @property
+    def tasks_per_refresh(self) -> int | None:  # type: ignore[override]  # the largest of the parts
+        sizes = [part.tasks_per_refresh for part in self.parts if "values" in part.uses]
+        known = [size for size in sizes if size is not None]
+        return max(known) if known and len(known) == len(sizes) else None
+
+    @property
     def needs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for part in self.parts for name in part.needs))
 
