@@ -86,11 +86,12 @@ def table_of(curves: Sequence[Curve]) -> str:
         totals = [int(curve.samples[-1]) for curve in own]
         samples = [total if one is None else one for one, total in zip(found, totals, strict=True)]
         share = np.mean([a / b for a, b in zip(samples, totals, strict=True)])
+        reached = sum(one is not None for one in found)
+        needed = f"{np.mean(samples):,.0f} | {share:.0%}" if reached else "not reached | –"
         until = np.mean([c.no_signal(n) for c, n in zip(own, samples, strict=True)])
         lines.append(
             f"| {method} | {np.mean([curve.accuracy[-1] for curve in own]):.3f} "
-            f"| {np.mean(samples):,.0f} | {share:.0%} "
-            f"| {sum(one is not None for one in found)} of {len(own)} "
+            f"| {needed} | {reached} of {len(own)} "
             f"| {until:.0%} | {np.mean([curve.no_signal() for curve in own]):.0%} |"
         )
     return "\n".join(lines)

@@ -377,7 +377,10 @@ def read_store(folder: Path) -> Store:
     """Open the store of `folder` for reading."""
     path = folder / FILE
     if not path.exists():
-        raise ValueError(f"{folder} holds no experiment: there is no {FILE} in it")
+        lack = f"there is no {FILE} in it" if folder.exists() else "it does not exist"
+        raise ValueError(
+            f"{folder} holds no experiment: {lack}. Name the --out directory of a comparison"
+        )
     return Store(folder, connect_to_read(path))
 
 

@@ -169,7 +169,7 @@ def _number(path: str | PathLike[str], row: int, column: str, cell: str) -> floa
         )
     number = float(cell)
     if not math.isfinite(number):
-        raise ValueError(f"{where}: {cell!r} is not finite")
+        raise ValueError(f"{where}: {cell!r} is not finite; write a number or remove the row")
     if number == 0 and re.search("[1-9]", cell.lower().partition("e")[0]):
         raise ValueError(f"{where}: {cell!r} is too small: it would be read as 0, write 0 instead")
     return number

@@ -71,8 +71,8 @@ def test_an_error_in_reset_or_step_names_the_task():
         env.reset(options={"task": 1})
     assert note_of(error).endswith(
         "KeyError: 'goal'\nTaskEnv: in the reset of task 1 (length=2, mass=3); repeat it with "
-        "env.reset(options={'task': 1}), and fix the environment or leave the task out of the "
-        "pool\n"
+        "TaskEnv(env, pool).reset(options={'task': 1}), and fix the environment or leave the task "
+        "out of the pool\n"
     )
     env = TaskEnv(Scripted(at_step=fail), POOL)
     env.reset(options={"task": 1})

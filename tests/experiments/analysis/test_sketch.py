@@ -12,7 +12,7 @@ from tests.experiments.synthetic import synthetic_results
 def test_bars_are_as_high_as_their_values():
     assert bars(np.array([0.0, 0.5, 0.99, 1.0]), 0.0, 1.0) == "▁▅██"
     assert bars(np.array([-3.0, 7.0]), 0.0, 1.0) == "▁█"
-    assert bars(np.array([2.0, 2.0]), 2.0, 2.0) == "▅▅"
+    assert bars(np.array([2.0, 2.0]), 2.0, 2.0) == "▁▁"
 
 
 def test_curves_share_one_scale_and_show_their_ends():
@@ -45,7 +45,7 @@ def test_the_curriculum_is_that_of_the_first_strategy_with_one():
     results = synthetic_results()
     head, *lines = sketch_curriculum(results).splitlines()
     first = next(label for label in results.labels if label != "iid")
-    assert head == f"tasks that {first} played, on average"
+    assert head == f"mean of the tasks that {first} played, from low to high for the pool"
     assert lines
     assert all(len(line.split()[-2]) == WIDTH for line in lines)
 

@@ -85,7 +85,8 @@ def add_task(error: Exception, pool: TaskPool, task: int, step: int) -> None:
 
 def add_set_task(error: Exception, pool: TaskPool, task: int) -> None:
     """As `add_task`, for an error of `set_task`."""
-    error.add_note(f"{NOTE}{SET_TASK}{describe_task(pool, task)}; {_repeat(task)}")
+    remedy = _repeat(task, "env, pool, set_task")
+    error.add_note(f"{NOTE}{SET_TASK}{describe_task(pool, task)}; {remedy}")
 
 
 class EnvironmentFailure(NamedTuple):
@@ -117,10 +118,10 @@ def environment_error(error: BaseException) -> ValueError | None:
     return None if failure is None else ValueError(f"{failure.text}; {failure.remedy}")
 
 
-def _repeat(task: int) -> str:
+def _repeat(task: int, arguments: str = "env, pool") -> str:
     return (
-        f"repeat it with env.reset(options={{'task': {task}}}), and fix the environment or leave "
-        "the task out of the pool"
+        f"repeat it with TaskEnv({arguments}).reset(options={{'task': {task}}}), and fix the "
+        "environment or leave the task out of the pool"
     )
 
 

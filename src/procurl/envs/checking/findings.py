@@ -72,7 +72,7 @@ def _pool(pool: TaskPool) -> Iterator[Finding]:
             "note",
             "pool",
             f"the same number in every task: {', '.join(constant)}",
-            "Check the file: a constant column tells tasks apart by nothing.",
+            "Check the file: a constant column does not distinguish tasks.",
         )
     _, first = np.unique(pool.contexts, axis=0, return_index=True)
     if len(first) < len(pool):
@@ -266,8 +266,8 @@ def _returns(play: RandomPlay) -> Finding:
             "note",
             "returns",
             f"{_number(least)} in every episode of a random policy",
-            "No task is within its reach, or all of them are. A curriculum needs some tasks that "
-            "the untrained agent solves now and then: add easier ones if training does not start.",
+            "All tasks are alike for it. A curriculum needs some tasks that the untrained agent "
+            "solves now and then: add easier ones if training does not start.",
         )
     share = "90% of"
     if low == high:
@@ -320,7 +320,10 @@ def _success(play: RandomPlay) -> Finding:
     known = ~np.isnan(play.success)
     if known.all():
         rate = play.success.mean()
-        text = f"reported in info['is_success'] and used; {rate:.1%} for a random policy"
+        text = (
+            f"reported in info['is_success'], {rate:.1%} for a random policy; procurl judges "
+            "episodes by their return, procurl:measure=success by this"
+        )
         if rate == 1:
             return Finding("note", "success", text, "Every task is solved already.")
         return Finding("ok", "success", text)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.labels import step_label
@@ -20,10 +19,10 @@ MOST = 6  # contenders and columns of tasks that are shown
 def sketch_curves(curves: Sequence[Curve]) -> str:
     """A line for each contender: its mean performance from the first evaluation to the last."""
     shown = curves[:MOST]
-    means = [_resample(curve.steps, np.nanmean(curve.performance, axis=0)) for curve in shown]
+    last = max(int(curve.steps[-1]) for curve in shown)
+    means = [_mean_line(curve, last) for curve in shown]
     low, high = min(line.min() for line in means), max(line.max() for line in means)
-    last = step_label(max(int(curve.steps[-1]) for curve in shown))
-    head = f"mean return, up to {last} steps"
+    head = f"mean return, up to {step_label(last)} steps"
     ends = [(_number(line[0]), _number(line[-1])) for line in means]
     return _lines(head, [curve.label for curve in shown], [bars(x, low, high) for x in means], ends)
 
@@ -39,29 +38,35 @@ def sketch_curriculum(results: Results) -> str:
     features = features_of(results.pool)
     if not found or not features.names:
         return ""
-    end = max(float(trend.steps[-1]) for trend in found)
-    means, _ = mean_trend(found, np.linspace(0.0, end, WIDTH))
+    means, _ = mean_trend(found, _grid(results.steps))
     spread = features.values.std(axis=0)
     middle = features.values.mean(axis=0)
     columns = range(min(len(features.names), MOST))
     lines = [bars(means[:, j], middle[j] - spread[j], middle[j] + spread[j]) for j in columns]
     ends = [(_number(means[0, j]), _number(means[-1, j])) for j in columns]
     names = [features.names[j] for j in columns]
-    return _lines(f"tasks that {chosen} played, on average", names, lines, ends)
+    head = f"mean of the tasks that {chosen} played, from low to high for the pool"
+    return _lines(head, names, lines, ends)
 
 
 def bars(values: Floats, low: float, high: float) -> str:
     """One bar per value, from the lowest at `low` to the highest at `high`."""
-    share = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
+    share = (values - low) / (high - low) if high > low else np.zeros(len(values))
     heights = np.clip(share * len(BARS), 0, len(BARS) - 1).astype(int)
     return "".join(BARS[height] for height in heights)
 
 
-def _resample(steps: NDArray[np.int64], values: Floats) -> Floats:
-    """Values at evenly spaced steps, as many as fit on a line."""
-    known = ~np.isnan(values)
-    there = steps[known].astype(float)
-    return np.interp(np.linspace(there[0], there[-1], WIDTH), there, values[known])
+def _mean_line(curve: Curve, last: int) -> Floats:
+    """The mean performance at evenly spaced steps, constant before the first evaluation."""
+    means = np.nanmean(curve.performance, axis=0)
+    known = ~np.isnan(means)
+    line: Floats = np.interp(_grid(last), curve.steps[known].astype(float), means[known])
+    return line
+
+
+def _grid(last: int) -> Floats:
+    """Evenly spaced steps, as many as fit on a line."""
+    return np.linspace(0.0, last, WIDTH)
 
 
 def _lines(
