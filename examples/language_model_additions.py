@@ -7,6 +7,10 @@ never. Only prompts in between teach it anything. Ten minutes on a laptop, witho
     python examples/language_model_additions.py --out results/additions
 
 It ends with the report. More seeds make the comparison more certain: `--seeds 4`.
+
+The share of groups with a signal, in which some samples are right and some wrong, over two runs
+each. With `procurl` it is twice that of uniform sampling. After the same samples, 51% of the
+prompts are answered correctly, and 49% with uniform sampling.
 """
 
 import argparse
