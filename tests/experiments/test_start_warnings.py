@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
+from procurl import TaskPool
 from procurl.cli import main
 from procurl.envs import resolve_environment
 from procurl.experiments import comparison
@@ -50,6 +51,29 @@ def test_an_episode_without_end_is_logged_with_the_remedy(caplog):
     messages = [record.getMessage() for record in caplog.records]
     (message,) = [each for each in messages if "did not end within 10,000 steps" in each]
     assert "return gymnasium.wrappers.TimeLimit(env, max_episode_steps=…) from the func" in message
+
+
+def test_a_pool_of_one_task_is_logged(caplog):
+    with caplog.at_level(logging.WARNING, logger="procurl"):
+        comparison.warn_at_start(
+            resolve_environment("tests.experiments.corridor:Corridor"), TaskPool([[3.0]])
+        )
+    (record,) = caplog.records
+    assert "the pool has a single task" in record.getMessage()
+
+
+def test_the_command_line_begins_warnings_with_their_level(tmp_path, monkeypatch, capsys):
+    def stop(source, pool):
+        comparison.log.info("what is done")
+        comparison.log.warning("what is wrong")
+        raise ValueError("stopped here")
+
+    monkeypatch.setattr(comparison, "warn_at_start", stop)
+    pool = tmp_path / "pool.csv"
+    pool.write_text("length\n1\n2\n")
+    assert main(["compare", ENV, "--pool", str(pool), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "\nwhat is done\nwarning: what is wrong\n" in error
 
 
 def test_a_sweep_checks_an_environment_of_a_user_before_it_trains(tmp_path, monkeypatch):

@@ -349,10 +349,19 @@ def _require_picture(path: Path) -> None:
         raise ValueError(f"--render {path} cannot be written: no write permission in its directory")
 
 
+class _WithLevel(logging.Formatter):
+    """Begins warnings with their level, so that they stand out from what is done."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return f"warning: {text}" if record.levelno >= logging.WARNING else text
+
+
 @contextmanager
 def _log_to_stderr(module: str) -> Iterator[None]:
     """Print what a module logs to standard error."""
     log, handler = logging.getLogger(module), logging.StreamHandler()
+    handler.setFormatter(_WithLevel())
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)

@@ -28,8 +28,10 @@ def start_warnings(env: gymnasium.Env[Any, Any]) -> list[str]:
         env: a `TaskEnv`, possibly inside other wrappers.
     """
     start, player = perf_counter(), Player(env)
-    if isinstance(env.unwrapped, GymEnv) or len(player.pool) == 1:
+    if isinstance(env.unwrapped, GymEnv):
         return []
+    if len(player.pool) == 1:
+        return ["the pool has a single task, which leaves a curriculum nothing to choose"]
     tasks = sample_tasks(len(player.pool), TASKS, seed=0)
     try:
         starts = look(player, tasks, 0, start + SECONDS / 2)
