@@ -45,7 +45,7 @@ def test_the_curriculum_is_that_of_the_first_strategy_with_one():
     results = synthetic_results()
     head, *lines = sketch_curriculum(results).splitlines()
     first = next(label for label in results.labels if label != "iid")
-    assert head == f"mean of the tasks that {first} played, from low to high for the pool"
+    assert head == f"average task that {first} played (bars span the pool's mean ± 1 SD)"
     assert lines
     assert all(len(line.split()[-2]) == WIDTH for line in lines)
 

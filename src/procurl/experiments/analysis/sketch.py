@@ -45,7 +45,7 @@ def sketch_curriculum(results: Results) -> str:
     lines = [bars(means[:, j], middle[j] - spread[j], middle[j] + spread[j]) for j in columns]
     ends = [(_number(means[0, j]), _number(means[-1, j])) for j in columns]
     names = [features.names[j] for j in columns]
-    head = f"mean of the tasks that {chosen} played, from low to high for the pool"
+    head = f"average task that {chosen} played (bars span the pool's mean ± 1 SD)"
     return _lines(head, names, lines, ends)
 
 
