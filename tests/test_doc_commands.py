@@ -92,8 +92,7 @@ def test_the_commands_of_a_guide_lead_to_its_report(name, environment, pool, rep
     if tables:
         (tmp_path / pool).write_text(tables[0], encoding="utf-8")
     else:
-        code = "import numpy as np\n" + programs[1]
-        subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+        subprocess.run([sys.executable, "-c", programs[1]], cwd=tmp_path, check=True)
     shown = ""
     for arguments in commands_of(page, "procurl"):
         if environment in " ".join(arguments):
