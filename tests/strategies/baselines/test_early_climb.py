@@ -25,7 +25,10 @@ def exact(log_q, values):
 
 
 def by_scipy(log_q, values):
-    """The distribution at which `trust-constr` stops, from (η, α) = (1, 1) and with gtol 1e-4."""
+    """The distribution at which `trust-constr` stops, from (η, α) = (1, 1) and with gtol 1e-4.
+
+    None if it does not converge, which depends on how the processor rounds.
+    """
 
     def log_p(x):
         eta, alpha = x
@@ -47,8 +50,7 @@ def by_scipy(log_q, values):
         bounds=Bounds(np.full(2, 1e-3), np.full(2, 1e4)),
         options={"gtol": 1e-4, "xtol": 1e-6},
     )
-    assert found.success
-    return log_p(found.x)
+    return log_p(found.x) if found.success else None
 
 
 def effective_tasks(log_p) -> float:
@@ -74,8 +76,9 @@ def updates_by_scipy(deviations, steady: float, seed: int) -> Iterator[Update]:
         new = rng.normal(size=100)
         values = deviation * (steady * same + np.sqrt(1.0 - steady**2) * new)
         after = by_scipy(log_q, values)
-        yield Update(log_q, values, after)
-        log_q = after
+        if after is not None:
+            yield Update(log_q, values, after)
+            log_q = after
 
 
 SHRINKING = np.geomspace(0.3, 0.002, 14)
@@ -94,7 +97,8 @@ def test_agrees_with_scipys_solver(deviations, steady):
     """84 updates: most end at the same distribution; the exact solution is mostly far away.
 
     Now and then SciPy's path, which depends on details such as its trust region, ends elsewhere,
-    above all where values hardly differ. The effective tasks agree on average.
+    above all where values hardly differ, and differs between processors. The effective tasks agree
+    on average.
     """
     distances, from_exact, effective = [], [], []
     for seed in range(2):
@@ -104,10 +108,11 @@ def test_agrees_with_scipys_solver(deviations, steady):
             distances.append(0.5 * np.abs(np.exp(ours) - theirs).sum())
             from_exact.append(0.5 * np.abs(np.exp(best) - theirs).sum())
             effective.append([effective_tasks(ours), effective_tasks(update.scipy)])
+    assert len(distances) >= 0.85 * 2 * len(deviations)  # nearly all converge
     assert np.median(distances) < 0.02
     assert np.mean(np.array(distances) < 0.1) > 0.75
     assert np.median(from_exact) > 0.2
-    assert np.ptp(np.mean(effective, axis=0)) < 2.0
+    assert np.ptp(np.mean(effective, axis=0)) < 0.05 * np.mean(effective)
 
 
 def effective_over(step, deviations, seed: int) -> list[float]:
