@@ -2,7 +2,7 @@
 
 A transformer is made in this script and warmed up on short additions until it knows some. Its
 prompts are additions of 1 to 5 digits: the short ones it answers correctly each time, the long ones
-never. Only prompts in between teach it anything. Ten minutes on a laptop, without a download:
+never. Only prompts in between teach it anything. Minutes on a laptop, without a download:
 
     python examples/language_model_additions.py --out results/additions
 
