@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from procurl import AutoProCuRL
+from procurl import IID, AutoProCuRL
 from procurl.ppo.checkpoints import checkpoint_of, restore
 from tests.ppo.host.host_runs import after as after_updates
 from tests.ppo.host.host_runs import host_run, set_params
@@ -45,6 +45,17 @@ def test_runs_wander_for_as_long_as_they_have_patience_and_return():
     at_start = [same(row(student, 0), row(seen[0], 0)) for student in seen]
     assert at_start == [True, False, False, True, False, False, True]
     assert not same(row(seen[1], 0), row(seen[2], 0))
+
+
+def test_runs_with_uniform_draws_wander_and_return_as_well():
+    runs = make_runs(IID(patience=1))
+    set_policies(runs, LOSER, LOSER, LOSER)
+    seen = [kept(runs.state.training.student)]
+    for _ in range(2):
+        runs.advance()
+        seen.append(kept(runs.state.training.student))
+    at_start = [same(row(student, 0), row(seen[0], 0)) for student in seen]
+    assert at_start == [True, False, True]
 
 
 def test_runs_return_to_where_the_latest_reward_left_them():

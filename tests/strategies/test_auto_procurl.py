@@ -14,6 +14,7 @@ from procurl import (
     TaskPool,
     make_strategy,
 )
+from procurl.internals.settings import describe
 
 
 def test_the_gain_is_the_squared_variance_times_what_is_missing():
@@ -65,6 +66,16 @@ def test_the_first_success_is_followed_at_once():
         assert np.ptp(curriculum.probabilities()) == 0.0
     curriculum.record([7], [1])
     assert curriculum.probabilities()[7] > 0.5
+
+
+def test_uniform_draws_may_have_patience_too():
+    assert make_strategy("iid", patience=3).patience == 3
+    assert Mix((make_strategy("iid", patience=3), AutoProCuRL())).patience == 3
+    with pytest.raises(ValueError, match="patience must be an integer of at least 0, got -1"):
+        make_strategy("iid", patience=-1)
+    # Saved runs from before there was the setting continue.
+    assert describe(make_strategy("iid")) == {"type": "IID"}
+    assert describe(make_strategy("iid", patience=3)) == {"type": "IID", "patience": 3}
 
 
 def test_combinations_have_the_patience_of_their_most_impatient_part():

@@ -91,7 +91,7 @@ def test_budgets_are_in_the_names():
         ),
         ("procurl-val", {"bta": 1}, "'bta' is not one of 'procurl-val'. Did you mean 'beta'?"),
         ("procurl-val", {"c_rollouts": 5}, "'c_rollouts' is not one of 'procurl-val'"),
-        ("iid", {"beta": 5}, "Its settings: it has none"),
+        ("iid", {"beta": 5}, "Its settings: patience"),
         ("spdl", {"epsilon": 5}, "'epsilon' is not one of 'spdl'"),
     ],
 )
@@ -160,6 +160,25 @@ def test_a_custom_strategy_works_like_the_others(empty_slot, tmp_path):
     curriculum.save(tmp_path / "state")
     again = Curriculum(make_strategy("least-played", power=2.0), TaskPool.from_seeds(2))
     assert again.load(tmp_path / "state").probabilities() == pytest.approx([0.2, 0.8])
+
+
+def test_a_strategy_without_settings_says_that_it_has_none(empty_slot):
+    @dataclass(frozen=True)
+    class Plain(Strategy):
+        needs = ("played",)
+
+        def init(self, n: int) -> LeastPlayedState:
+            return LeastPlayedState(np.zeros(n))
+
+        def update(self, state: LeastPlayedState, evidence: Evidence) -> LeastPlayedState:
+            return state
+
+        def probabilities(self, state: LeastPlayedState) -> Any:
+            return np.full(len(state.played), 1.0 / len(state.played))
+
+    register_strategy("plain", Plain)
+    with pytest.raises(ValueError, match="'beta' is not one of 'plain'. Its settings: it has none"):
+        make_strategy("plain", beta=5)
 
 
 def test_registering_refuses_a_taken_name_and_other_objects(empty_slot):

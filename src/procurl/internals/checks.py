@@ -52,6 +52,12 @@ def require_slice(tasks_per_refresh: int | None) -> None:
         require_integer("tasks_per_refresh", tasks_per_refresh, at_least=1)
 
 
+def require_patience(patience: int | None) -> None:
+    """Raise unless the updates without any reward are None (any number) or a number of them."""
+    if patience is not None:
+        require_integer("patience", patience, at_least=0)
+
+
 def require_flag(argument: str, value: object) -> None:
     """Raise unless `value` is True or False."""
     if not isinstance(value, bool):

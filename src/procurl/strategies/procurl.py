@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from procurl.internals.arrays import Array, by_blocks
-from procurl.internals.checks import require_integer
+from procurl.internals.checks import require_patience
 from procurl.strategies.potentials import Gain, Proximal, TopRollouts
 from procurl.strategies.samplers import Argmax, Proportional, Softmax
 from procurl.strategies.schedules import Scheduled
@@ -82,8 +82,7 @@ class AutoProCuRL(SuccessStrategy):
 
     def check(self) -> None:
         super().check()
-        if self.patience is not None:
-            require_integer("patience", self.patience, at_least=0)
+        require_patience(self.patience)
 
 
 @dataclass(frozen=True)
