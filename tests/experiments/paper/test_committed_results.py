@@ -24,11 +24,7 @@ FALLEN = {"noise-pointmass-s", "gamma-basickarel"}
 # Likewise over several pools: False, or None if the runs cannot decide.
 FALLEN_OVER_POOLS: dict[str, bool | None] = {}
 # Claims over pools whose strategies have no runs there yet.
-NOT_TRAINED = {
-    "env-matches-all-pointmass-s-pools",
-    "env-not-worse-than-val-pointmass-s-pools",
-    "hard-fails-pointmass-s-pools",
-}
+NOT_TRAINED = {"hard-fails-pointmass-s-pools"}
 # Whose mean on pointmass-s is not the paper's; the page tells the experiment that explains it.
 EXPLAINED = {"spdl"}
 
