@@ -7,8 +7,10 @@ import pytest
 from procurl import Curriculum, TaskSpace, make_strategy
 from procurl.ppo.host.programs import value_tasks
 from procurl.ppo.pool_values import next_values, no_values
+from procurl.ppo.runs import Runs
+from procurl.strategies import refreshing
 from tests.ppo.host.host_runs import host_run
-from tests.ppo.toy import LENGTHS, make_runs, row, same
+from tests.ppo.toy import LENGTHS, SMALL, StepCorridor, make_runs, row, same
 
 N = len(LENGTHS)
 SLICED = make_strategy("procurl-val", v_min=0.0, v_max=1.0, tasks_per_refresh=4)
@@ -71,6 +73,16 @@ def test_a_slice_as_large_as_the_pool_changes_nothing():
     assert same(whole.state, large.state)
 
 
+def test_a_pool_larger_than_the_default_slice_is_valued_in_slices(monkeypatch):
+    given = make_runs(SLICED)
+    monkeypatch.setattr(refreshing, "SLICE", 4)
+    default = make_runs(WHOLE)
+    for _ in range(3):
+        given.advance()
+        default.advance()
+    assert same(given.state, default.state)
+
+
 def test_rollouts_do_not_stop_the_rotation():
     strategy = make_strategy("procurl", tasks_per_refresh=4, budget=4.0)
     runs = make_runs(strategy)
@@ -80,6 +92,13 @@ def test_rollouts_do_not_stop_the_rotation():
         turns.append(np.asarray(runs.state.teaching.kept.next_task).tolist())
     assert turns == [[0] * 3, [4] * 3, [0] * 3, [4] * 3]
     assert (np.asarray(runs.state.teaching.teacher_steps) > 0).all()
+
+
+def test_the_candidates_of_a_space_are_all_valued(monkeypatch):
+    monkeypatch.setattr(refreshing, "SLICE", 4)
+    space = TaskSpace([1.0], [6.0], ["length"], size=N)
+    runs = Runs(StepCorridor(), space, [WHOLE], [SMALL], [0])
+    assert runs.teacher.slice_size is None
 
 
 def test_a_space_refuses_slices():

@@ -14,6 +14,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNorm
 
 from procurl import PLR, TaskEnv, make_strategy
 from procurl.sb3 import CurriculumCallback
+from procurl.strategies import refreshing
 from tests.sb3.recording import Picks
 from tests.sb3.toy import guess_env
 from tests.sb3.walk import LENGTHS, LIMIT, Walk, walk_env
@@ -248,19 +249,22 @@ def test_random_starts_are_averaged():
     assert np.unique(values).size == 6
 
 
-@pytest.mark.parametrize("of_strategy", [False, True], ids=["callback", "strategy"])
-def test_large_pools_are_refreshed_in_slices(of_strategy):
+@pytest.mark.parametrize("set_by", ["callback", "strategy", "default"])
+def test_large_pools_are_refreshed_in_slices(set_by, monkeypatch):
     calls = []
 
     def value_fn(observations):
         calls.append(observations[:, 1].astype(int).tolist())
         return observations[:, 1] / 10 + 0.01 * len(calls)
 
-    if of_strategy:
+    strategy, settings = VAL, {}
+    if set_by == "callback":
+        settings = {"tasks_per_refresh": 4}
+    elif set_by == "strategy":
         strategy = make_strategy("procurl-val", tasks_per_refresh=4)
-        callback = CurriculumCallback(strategy, value_fn=value_fn)
     else:
-        callback = CurriculumCallback(VAL, value_fn=value_fn, tasks_per_refresh=4)
+        monkeypatch.setattr(refreshing, "SLICE", 4)
+    callback = CurriculumCallback(strategy, value_fn=value_fn, **settings)
     ppo(DummyVecEnv([walk_env])).learn(32 * 5, callback=callback)
     assert calls == [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4], [5, 6], [1, 2, 3, 4]]
     expected = [0.14, 0.24, 0.34, 0.44, 0.53, 0.63]

@@ -11,6 +11,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 from procurl import TaskEnv, TaskSpace, make_strategy
 from procurl.sb3 import CurriculumCallback, PoolRecorder
+from procurl.strategies import refreshing
 from tests.sb3.walk import Walk
 
 SPACE = TaskSpace([1.0], [6.0], ["length"], size=12, fresh=0.25)
@@ -43,6 +44,13 @@ def test_candidates_change_and_training_repeats(strategy):
             np.testing.assert_allclose(starts[:, 1], pool.contexts[:, 0], rtol=1e-6)
     assert found[0][0] == found[1][0]
     np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+def test_all_candidates_are_valued_at_every_refresh(monkeypatch):
+    monkeypatch.setattr(refreshing, "SLICE", 4)
+    callback = CurriculumCallback("procurl-val", eval_env=Walk, check_env=False)
+    new_model().learn(128, callback)
+    assert callback.teacher.values.tasks_per_refresh is None
 
 
 @pytest.mark.parametrize("strategy", ["procurl", "procurl-val"])

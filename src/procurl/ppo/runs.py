@@ -80,7 +80,7 @@ class Runs:
         first, settings, w = self.strategies[0], self.ppo[0], len(self.seeds)
         register_settings(first)
         self.agent = Agent.of(self.env, settings, self.n_envs)
-        self.teacher = Teacher.of(first, n, self.n_envs)
+        self.teacher = Teacher.of(first, n, self.n_envs, renewed=self.candidates is not None)
         self._classroom = Classroom(self.agent, self.teacher)
         self._always_due = is_always_due(first)
         self._excludes_tasks = first.learning_mask(first.init(n)) is not None

@@ -26,6 +26,7 @@ from procurl.internals.arrays import Array
 from procurl.ppo.episodes import Episodes
 from procurl.ppo.pool_values import KeptValues, next_values, no_values
 from procurl.ppo.student import RolloutSummary
+from procurl.strategies.refreshing import slice_size
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 
@@ -63,19 +64,23 @@ class Teacher:
     slice_size: int | None = None
 
     @classmethod
-    def of(cls, strategy: Strategy, n: int, n_envs: int) -> Self:
-        """The teacher for `strategy`, with the same programs whatever its rollout budget."""
+    def of(cls, strategy: Strategy, n: int, n_envs: int, renewed: bool = False) -> Self:
+        """The teacher for `strategy`, with the same programs whatever its rollout budget.
+
+        Args:
+            strategy: bound to the pool.
+            n: tasks of the pool.
+            n_envs: environments of a run.
+            renewed: whether new tasks take the place of others, and need a value at once.
+        """
         plan = strategy.rollout_plan()
         if plan is not None:  # the budget decides when to roll out, not how
             part = plan.tasks_of(n) < n
             plan = plan._replace(
                 budget=None, training_steps=None, tasks=plan.tasks if part else None
             )
-        size = strategy.tasks_per_refresh
-        if size is not None and (size >= n or "values" not in strategy.uses):
-            size = None
-        uses = frozenset(strategy.uses)
-        return cls(n, n_envs, uses, plan, strategy.outcome_measure, size)
+        size = None if renewed else slice_size(strategy, n)
+        return cls(n, n_envs, frozenset(strategy.uses), plan, strategy.outcome_measure, size)
 
     @property
     def counts_episodes(self) -> bool:

@@ -72,7 +72,7 @@ class CurriculumCallback(BaseCallback):
             every update of an on-policy algorithm, and every 1,000 steps for others. The strategy's
             own rule, `Strategy.due`, applies as well.
         tasks_per_refresh: for very large pools, the number of tasks valued per refresh, in
-            rotation; None for the strategy's own, `Strategy.tasks_per_refresh`, or all.
+            rotation; None for the strategy's own, `Strategy.tasks_per_refresh`, or 100,000.
         save_to: a folder to which the run is saved during and after training, and when Ctrl-C is
             pressed; see `save`.
         save_every: minimum number of training steps between saves.

@@ -41,7 +41,7 @@ from procurl.sb3.evaluation import with_tasks
 from procurl.sb3.kept_steps import StepFilter, require_maskable
 from procurl.sb3.pool_values import PoolValues, average_outcomes, roll_out
 from procurl.sb3.seeds import seed_of
-from procurl.strategies.refreshing import is_due
+from procurl.strategies.refreshing import is_due, slice_size
 from procurl.strategies.registry import strategy_name
 from procurl.strategies.strategy import Strategy
 
@@ -293,7 +293,9 @@ class ModelTeacher:
             view_of(self.workers.env)  # raises on an unknown wrapper
         elif not all(map(is_known, wrappers_of(self.workers.env))):
             return None  # the strategy does without the critic
-        size = self.settings.tasks_per_refresh or self.strategy.tasks_per_refresh
+        size = self.settings.tasks_per_refresh or slice_size(self.strategy, n)
+        if self.curriculum.space is not None:
+            size = None  # new candidates need a value at once
         return PoolValues(value_fn, n, self.settings.reset_samples, size)
 
     def _critic(self) -> ValueFunction | None:

@@ -4,6 +4,8 @@ from procurl.internals.arrays import Array
 from procurl.strategies.strategy import Strategy
 from procurl.success import EARLY
 
+SLICE = 100_000  # tasks of a larger pool that the critic values at a refresh by default
+
 
 def is_due(
     strategy: Strategy, step: Array, refreshed_at: Array, teacher_steps: Array, at_least: int = 1
@@ -51,3 +53,9 @@ def rolls_out_together(strategy: Strategy) -> bool:
     plan = strategy.rollout_plan()
     freely = plan is None or plan.budget is None or plan.spending == EARLY
     return is_due_together(strategy) and freely
+
+
+def slice_size(strategy: Strategy, n: int) -> int | None:
+    """How many of `n` tasks the critic values at a refresh after the first; None: all of them."""
+    size = strategy.tasks_per_refresh or SLICE
+    return size if size < n and "values" in strategy.uses else None

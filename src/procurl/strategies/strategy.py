@@ -23,8 +23,8 @@ class Strategy(ABC):
     """
 
     refresh_every: int | None = None  # training steps between refreshes; None: every policy update
-    # Tasks that the critic values at a refresh after the first, in rotation; None: all of them. The
-    # others keep the values that they had.
+    # Tasks that the critic values at a refresh after the first, in rotation; the others keep the
+    # values that they had. None: all, or 100,000 of a larger pool.
     tasks_per_refresh: int | None = None
     ends_evenly: bool = False  # whether drawing all tasks evenly is its aim, and no reason to warn
 

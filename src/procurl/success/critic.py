@@ -47,7 +47,7 @@ class CriticSuccess(Success):
     v_min: Bound = AUTO
     v_max: Bound = AUTO
     refresh_every: int | None = None
-    # That the critic values at a refresh, in rotation; None: all.
+    # That the critic values at a refresh, in rotation; None: all, or 100,000 of more.
     tasks_per_refresh: int | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:

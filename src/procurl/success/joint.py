@@ -81,7 +81,7 @@ class JointSuccess(Success):
     v_min: Bound = AUTO
     v_max: Bound = AUTO
     refresh_every: int | None = None
-    # That the critic values at a refresh, in rotation; None: all.
+    # That the critic values at a refresh, in rotation; None: all, or 100,000 of more.
     tasks_per_refresh: int | None = field(default=None, metadata=ADDED)
     budget: float | None = None  # x, above 1; None: no rollouts
     # Not a setting: `bind` computes it from the pool. None: there are no contexts.

@@ -76,7 +76,7 @@ class OutcomeSuccess(Success):
     v_min: Bound = AUTO
     v_max: Bound = AUTO
     refresh_every: int | None = None
-    # That the critic values at a refresh, in rotation; None: all.
+    # That the critic values at a refresh, in rotation; None: all, or 100,000 of more.
     tasks_per_refresh: int | None = field(default=None, metadata=ADDED)
     # Not a setting: `bind` computes it from the pool. None shares nothing.
     kernel: Neighbors | None = field(default=None, repr=False, compare=False)
