@@ -24,8 +24,9 @@ class CurriculumSampler(Sampler[int]):
     ahead: set `num_workers=0`, or accept batches that are a few records older.
 
     `torchdata`'s StatefulDataLoader saves the sampler with `state_dict` and continues with the
-    same indices, also within an epoch. A new iterator starts a new epoch, unless `load_state_dict`
-    came before it. The curriculum goes on in either case.
+    same indices, also within an epoch, if it has no workers. With workers it saves the sampler as
+    it was when a batch was fetched, without the outcomes recorded since then. A new iterator starts
+    a new epoch, unless `load_state_dict` came before it. The curriculum goes on in either case.
 
     Args:
         curriculum: chooses the tasks; one that learns from outcomes if you call `record`.

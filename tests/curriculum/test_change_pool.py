@@ -26,6 +26,28 @@ def test_success_of_shared_tasks_is_kept_and_new_ones_have_the_prior():
         assert set(curriculum.next(200).tolist()) == {0, 1, 2}
 
 
+@pytest.mark.parametrize("name", ["procurl", "procurl-out", "procurl-val"])
+@pytest.mark.parametrize("played", [False, True])
+def test_new_tasks_have_their_prior_even_if_the_others_had_none(name, played):
+    """Without outcomes the others are at 0.5; a win and a loss leave them there."""
+    curriculum = Curriculum(name, TaskPool(["a", "b"]))
+    if name == "procurl-val":  # knows nothing but what the critic says
+        curriculum.observe(Evidence(1, values=[0.5, 0.5]))
+    elif played:
+        curriculum.record([0, 0, 1, 1], [1, 0, 1, 0])
+    curriculum.change_pool(TaskPool(["b", "c", "d"]), prior=[0.9, 0.1, 0.8])
+    np.testing.assert_allclose(curriculum.success(), [0.5, 0.1, 0.8], atol=0.02)
+
+
+def test_a_prior_of_new_tasks_does_not_restore_trust_in_an_old_one():
+    """After 64 losses in a row, a prior of 0.3 has lost against the rate of the pool."""
+    before = Curriculum("procurl", TaskPool(["a", "b"]), prior=[0.3, 0.3])
+    before.record([0] * 64, [0] * 64)
+    after = copy.deepcopy(before)
+    after.change_pool(before.pool, prior=[0.9, 0.9])
+    np.testing.assert_allclose(after.success(), before.success())
+
+
 def test_neighbors_are_those_of_the_new_pool():
     """A new task next to one that was won often is estimated above 0.5."""
     curriculum = Curriculum("procurl-out", TaskPool([[0.0], [0.5], [1.0]]))

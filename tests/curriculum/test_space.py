@@ -182,7 +182,7 @@ def test_strategies_of_one_pool_say_so():
 
 
 def test_a_space_has_no_prior_and_no_other_pool():
-    with pytest.raises(ValueError, match="prior is for the tasks of a fixed pool"):
+    with pytest.raises(ValueError, match="prior is for a fixed pool"):
         Curriculum("procurl", line(), prior=[0.5] * 20)
     with pytest.raises(ValueError, match="pool changes on its own"):
         Curriculum("procurl", line()).change_pool(line().pool())

@@ -77,6 +77,67 @@ def test_prompts_that_were_removed_are_forgotten_and_new_ones_added(tmp_path, ca
     assert np.argsort(now, kind="stable").tolist() == np.argsort(before, kind="stable").tolist()
 
 
+def test_contexts_may_change(tmp_path, caplog):
+    """An embedding that is computed again may differ in its last digits."""
+    saving = {"save_strategy": "steps", "save_steps": 4}
+    contexts = np.arange(12.0)[:, None]
+
+    def train(folder, contexts, steps, checkpoint=None):
+        made = make_trainer(
+            tmp_path / folder, curriculum={"contexts": contexts}, max_steps=steps, **saving
+        )
+        made.train(resume_from_checkpoint=checkpoint)
+        return made.curriculum.success()
+
+    train("run", contexts, 4)
+    checkpoint = str(tmp_path / "run" / "checkpoint-4")
+    expected = train("same", contexts, 5, checkpoint)
+    assert "changed" not in caplog.text
+    found = train("again", contexts + 1e-9, 5, checkpoint)
+    assert "contexts have changed since the checkpoint: 0 prompts are gone" in caplog.text
+    assert found == pytest.approx(expected)
+    assert len(set(found)) > 1
+
+
+def test_new_prompts_start_from_their_pass_rate(tmp_path):
+    saving = {"save_strategy": "steps", "save_steps": 4}
+    make_trainer(tmp_path / "run", max_steps=4, **saving).train()
+    more = make_dataset(14, pass_rate=[None] * 12 + [0.1, 0.9])
+    rates = {"pass_rate": "pass_rate"}
+    again = make_trainer(tmp_path / "again", more, curriculum=rates, max_steps=5, **saving)
+    again.batches = []
+    again.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-4"))
+    assert not {12, 13} & set(again.batches[0].prompts.tolist())
+    # The latest rewards shift all estimates alike, in logits.
+    new = again.curriculum.success()[12:]
+    assert np.diff(np.log(new / (1 - new))) == pytest.approx(2 * np.log(9), rel=0.1)
+
+
+def test_completions_of_an_earlier_run_are_not_used(tmp_path):
+    saving = {"save_strategy": "steps", "save_steps": 2}
+    reused = {"steps_per_generation": 4}
+    make_trainer(tmp_path / "run", max_steps=2, seed=5, **saving, **reused).train()
+    assert (tmp_path / "run" / "checkpoint-2" / "generations_0.pt").exists()
+    # In the same folder, but now step 2 is the last that learns from a generation.
+    (_, seen), (_, again) = whole_and_resumed(
+        tmp_path, 2, gradient_accumulation_steps=2, **saving, **reused
+    )
+    assert again.calls == seen.calls[1:]
+
+
+def test_completions_are_sampled_again_if_settings_have_changed(tmp_path, caplog):
+    saving = {"save_strategy": "steps", "save_steps": 1}
+    make_trainer(tmp_path / "run", max_steps=1, steps_per_generation=2, **saving).train()
+    reward = Reward()
+    again = make_trainer(
+        tmp_path / "again", reward=reward, max_steps=5, steps_per_generation=4, **saving
+    )
+    with caplog.at_level(logging.WARNING):
+        again.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-1"))
+    assert "steps_per_generation changed since the checkpoint" in caplog.text
+    assert [len(numbers) for numbers, _ in reward.calls] == [32]
+
+
 def test_a_checkpoint_without_a_curriculum_starts_one(tmp_path, caplog):
     saving = {"save_strategy": "steps", "save_steps": 2, "max_steps": 2}
     make_trainer(tmp_path / "run", **saving).train()

@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("trl")
 
+import torch
 from datasets import Dataset
 from trl import GRPOTrainer
 
@@ -66,6 +67,21 @@ def test_completions_are_reused_over_steps_and_iterations(tmp_path):
         assert groups(numbers).tolist() == batch.prompts.tolist()
         assert batch.rewards.ravel().tolist() == rewards
         assert len(set(batch.prompts.tolist())) == 8
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes"),
+    [
+        (5, {"gradient_accumulation_steps": 4, "steps_per_generation": 1}),
+        (7, {"gradient_accumulation_steps": 4, "steps_per_generation": 3}),
+        (13, {"gradient_accumulation_steps": 5, "steps_per_generation": 3, "num_iterations": 2}),
+    ],
+)
+def test_samples_are_counted_if_an_epoch_ends_within_an_accumulation(tmp_path, rows, changes):
+    made = make_trainer(tmp_path, dataset=make_dataset(rows), max_steps=5, **changes)
+    made.batches = []
+    made.train()
+    assert made.samples_after(5) == sum(batch.rewards.size for batch in made.batches)
 
 
 def test_prompts_that_teach_nothing_become_rare(tmp_path):
@@ -189,14 +205,16 @@ def test_pass_rates_are_the_prior(tmp_path):
     assert made.prompts.pool.labels == make_trainer(tmp_path).prompts.pool.labels
 
 
-@pytest.mark.parametrize("embedding", [False, True])
-def test_contexts_share_rewards_among_near_prompts(tmp_path, embedding):
+@pytest.mark.parametrize("kind", ["column", "list", "tensor"])
+def test_contexts_share_rewards_among_near_prompts(tmp_path, kind):
     class Hard(Reward):
         def of(self, number, text):
             return 0.0
 
     dataset = make_dataset(size=[float(i // 6) for i in range(12)])
-    contexts = [[i // 6] for i in range(12)] if embedding else ["size"]
+    embedding = [[i // 6] for i in range(12)]
+    tensor = torch.tensor(embedding, dtype=torch.bfloat16, requires_grad=True)
+    contexts = {"column": ["size"], "list": embedding, "tensor": tensor}[kind]
     made = make_trainer(
         tmp_path,
         dataset=dataset,
@@ -218,6 +236,20 @@ def test_mistakes_are_named(tmp_path):
         make_trainer(tmp_path, curriculum={"pass_rate": "rate"})
     with pytest.raises(ValueError, match="contexts: column 'prompt' .* must hold numbers"):
         make_trainer(tmp_path, curriculum={"contexts": ["prompt"]})
+    with pytest.raises(ValueError, match="contexts must be names of columns, .* shape \\(0,\\)"):
+        make_trainer(tmp_path, curriculum={"contexts": []})
+    with pytest.raises(ValueError, match="contexts must be names of columns, .*'far'"):
+        make_trainer(tmp_path, curriculum={"contexts": np.array([["far"]])})
+    pairs = make_dataset(pair=[[i, 0.5] for i in range(12)])
+    with pytest.raises(ValueError, match=r"one number per row, .* contexts=np.array\(dataset\['pa"):
+        make_trainer(tmp_path, dataset=pairs, curriculum={"contexts": "pair"})
+    percent = make_dataset(pass_rate=[0.5, 75.0] * 6)
+    with pytest.raises(ValueError, match=r"'pass_rate' .* from 0 to 1, got 75 in row 1"):
+        make_trainer(tmp_path, dataset=percent, curriculum={"pass_rate": "pass_rate"})
+    with pytest.raises(ValueError, match="pass_rate is for strategies .* not for iid: leave it"):
+        make_trainer(tmp_path, curriculum={"strategy": "iid", "pass_rate": "pass_rate"})
+    with pytest.raises(ValueError, match="at least 2 rows, .* TRL trains nothing, got 1"):
+        make_trainer(tmp_path, dataset=make_dataset(1))
     with pytest.raises(ValueError, match="procurl-val requires values"):
         make_trainer(tmp_path, curriculum={"strategy": "procurl-val"})
     with pytest.raises(ValueError, match=r"budget=1\.5 of procurl would have no effect"):

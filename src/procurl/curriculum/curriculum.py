@@ -32,6 +32,7 @@ from procurl.curriculum.records import (
     read_prior,
     read_tasks,
     require_outcome_strategy,
+    with_prior,
 )
 from procurl.evidence import Evidence, draw_without_replacement
 from procurl.evidence.checks import LIMIT
@@ -43,7 +44,7 @@ from procurl.internals.state_arrays import add_prefix, restore_arrays, state_arr
 from procurl.monitor import CurriculumMonitor, warn_of_shortfall, warn_without_rollouts
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
-from procurl.tasks.matching import SharedTasks, match_tasks
+from procurl.tasks.matching import match_tasks
 from procurl.tasks.pool import TaskPool
 from procurl.tasks.space import TaskSpace
 
@@ -111,9 +112,7 @@ class Curriculum:
         self._lock = threading.RLock()
         if prior is not None:
             if self.space is not None:
-                raise ValueError(
-                    "prior is for the tasks of a fixed pool, a space has no list of them"
-                )
+                raise ValueError("prior is for a fixed pool: a space has no list of its tasks")
             known = read_prior(pool, self.strategy, prior)
             self._state = self.strategy.trust_prior(self._state)
             self.observe(no_outcomes(self.strategy, len(pool), self.step, known))
@@ -261,12 +260,14 @@ class Curriculum:
             strategy, n = self._unbound.bind(pool), len(pool)
             fresh = strategy.init(n)
             if prior is not None:
-                known = read_prior(pool, strategy, prior)
-                unplayed = no_outcomes(strategy, n, self.step, known)
-                fresh = strategy.update(strategy.trust_prior(fresh), unplayed)
+                fresh = with_prior(strategy, fresh, n, self.step, read_prior(pool, strategy, prior))
             shared = match_tasks(self.pool, pool)
             self.refresh()
-            self._move(strategy, pool, fresh, shared)
+            state = self._state
+            if prior is not None and set(strategy.needs) <= PROVIDED:  # trust is not task by task
+                state = with_prior(self.strategy, state, len(self.pool), self.step)
+            self._move(strategy, pool, strategy.carry_over(state, fresh, shared))
+            self._observed = self._observed or prior is not None
             self._monitor.pool = pool
 
     def renew(self, playing: Any = ()) -> Ids:
@@ -290,12 +291,12 @@ class Curriculum:
             if ids.size:
                 pool, n = self._candidates.pool, len(self.pool)
                 strategy = self._unbound.bind(pool)
-                self._move(strategy, pool, strategy.init(n), kept_tasks(n, ids))
+                kept = kept_tasks(n, ids)
+                self._move(strategy, pool, strategy.carry_over(self._state, strategy.init(n), kept))
             return ids
 
-    def _move(self, strategy: Strategy, pool: TaskPool, fresh: Any, shared: SharedTasks) -> None:
-        """Continue on `pool` with `strategy` bound to it; `fresh` is a state without evidence."""
-        state = strategy.carry_over(self._state, fresh, shared)
+    def _move(self, strategy: Strategy, pool: TaskPool, state: Any) -> None:
+        """Continue on `pool` with the strategy and state that belong to it."""
         if self._observed and set(strategy.needs) <= PROVIDED:
             state = strategy.update(state, no_outcomes(strategy, len(pool), self.step))
         self.strategy, self.pool, self._state = strategy, pool, state
@@ -383,8 +384,7 @@ class Curriculum:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to one file of arrays and JSON, without pickled code."""
         saved = self.state_dict()
-        arrays = saved.pop("state")
-        write_archive(path, saved, arrays)
+        write_archive(path, saved, saved.pop("state"))
 
     def load(self, path: str | PathLike[str]) -> Self:
         """Continue from a file written by `save`, with the same strategy and pool."""

@@ -135,20 +135,25 @@ def _require_measurable(strategy: Strategy, outcomes: Floats) -> None:
         )
 
 
-def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
-    """[n] prior success of each task, 0.5 where it is not known; raises if it cannot be used."""
+def require_prior_strategy(strategy: Strategy, argument: str = "prior") -> None:
+    """Raise unless the strategy can start from known success rates, passed as `argument`."""
     missing = [name for name in strategy.needs if name not in {*PROVIDED, "values"}]
     if "values" not in strategy.uses or missing:
         raise ValueError(
-            f"prior is for strategies that start from a success estimate, such as procurl, "
-            f"not for {strategy_name(strategy)}"
+            f"{argument} is for strategies that start from a success estimate, such as procurl, "
+            f"not for {strategy_name(strategy)}: leave it out"
         )
     unit = Scale(np.zeros(()), np.ones(()), np.asarray(True))
     if strategy.outcomes(np.array([0.0, 1.0]), unit)[0].tolist() != [0.0, 1.0]:
         raise ValueError(
-            f"prior holds success rates, but {strategy_name(strategy)} has v_min and v_max other "
-            "than 0 and 1: leave them out"
+            f"{argument} holds success rates, but {strategy_name(strategy)} has v_min and v_max "
+            "other than 0 and 1: leave them out"
         )
+
+
+def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
+    """[n] prior success of each task, 0.5 where it is not known; raises if it cannot be used."""
+    require_prior_strategy(strategy)
     numbers = _numbers("prior", prior, len(pool), "tasks of the pool")
     numbers = np.where(np.isnan(numbers), 0.5, numbers)
     wrong = (numbers < 0.0) | (numbers > 1.0)
@@ -165,3 +170,8 @@ def no_outcomes(strategy: Strategy, n: int, step: float, values: Any = None) -> 
     none = np.zeros(n)
     fields = dict.fromkeys(("wins", "losses", "played", "noise"), none) | {"values": values}
     return Evidence(step, **{k: v for k, v in fields.items() if k in strategy.uses})
+
+
+def with_prior(strategy: Strategy, state: Any, n: int, step: float, rates: Any = None) -> Any:
+    """`state` of n tasks in which `rates` [n] are trusted; None: those that it estimates itself."""
+    return strategy.update(strategy.trust_prior(state), no_outcomes(strategy, n, step, rates))

@@ -74,7 +74,10 @@ class Strategy(ABC):
         return self
 
     def trust_prior(self, state: Any) -> Any:
-        """The state in which the next `values` count as known rates, not as a critic's estimate."""
+        """The state in which the next `values` count as known rates, not as a critic's estimate.
+
+        If there were values before, the trust in them stays as it is.
+        """
         return state
 
     def estimated_success(self, state: Any) -> Array | None:

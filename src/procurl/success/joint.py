@@ -149,7 +149,11 @@ class JointSuccess(Success):
         )
 
     def trust_prior(self, state: JointState) -> JointState:
-        return state._replace(advantage=np.asarray(PRIOR_ADVANTAGE))
+        if state.judged:  # by a critic or an earlier prior, which has earned its trust
+            return state
+        return state._replace(
+            critic=state.around, judged=np.asarray(True), advantage=np.asarray(PRIOR_ADVANTAGE)
+        )
 
     def estimate(self, state: JointState) -> Array:
         return state.estimate

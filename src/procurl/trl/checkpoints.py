@@ -34,8 +34,9 @@ def save_curriculum(folder: Path, curriculum: Curriculum) -> None:
 def load_curriculum(folder: Path, curriculum: Curriculum, prior: Floats | None) -> None:
     """Continue from `save_curriculum`.
 
-    If the prompts have changed, those in both keep what is known about them. Without the file,
-    which a trainer without a curriculum does not write, the curriculum stays as it is.
+    If the prompts or their contexts have changed, prompts in both keep what is known about them.
+    Without the file, which a trainer without a curriculum does not write, the curriculum stays as
+    it is.
 
     Args:
         folder: of the checkpoint.
@@ -52,7 +53,8 @@ def load_curriculum(folder: Path, curriculum: Curriculum, prior: Floats | None) 
         contexts = arrays.pop("contexts", None)
         state = {name.removeprefix(STATE): array for name, array in arrays.items()}
         saved = meta | {"state": state}
-        if np.array_equal(prompts, _as_numbers(curriculum.pool.labels or ())):
+        same_prompts = np.array_equal(prompts, _as_numbers(curriculum.pool.labels or ()))
+        if same_prompts and saved["pool"]["fingerprint"] == curriculum.pool.fingerprint:
             curriculum.load_state_dict(saved)
         else:
             _load_changed(curriculum, saved, _pool(prompts, contexts, names), prior)
@@ -65,8 +67,9 @@ def _load_changed(
     now = curriculum.pool
     old, new = set(before.labels or ()), set(now.labels or ())
     log.warning(
-        "train_dataset has changed since the checkpoint: %d prompts are gone and %d are new. The "
-        "other %d keep what the curriculum knows about them.",
+        "%s changed since the checkpoint: %d prompts are gone and %d are new. The other %d keep "
+        "what the curriculum knows about them.",
+        "contexts have" if before.labels == now.labels else "train_dataset has",
         len(old - new),
         len(new - old),
         len(old & new),
@@ -88,18 +91,48 @@ def _as_numbers(labels: tuple[str, ...]) -> Any:
     return np.asarray([int(label, 16) for label in labels], dtype=np.uint64)
 
 
-def save_generations(folder: Path, process: int, step: int, inputs: Any) -> None:
-    """Write completions that later steps will still learn from; every process has its own."""
+def save_generations(
+    folder: Path, process: int, step: int, inputs: Any, layout: dict[str, int]
+) -> None:
+    """Write completions that later steps will still learn from; every process has its own.
+
+    Args:
+        folder: of the checkpoint.
+        process: index of this process.
+        step: batches that were learned from so far.
+        inputs: what TRL keeps of the completions.
+        layout: the settings that say which part of `inputs` a step learns from.
+    """
     content = io.BytesIO()
-    torch.save({"step": step, "inputs": inputs}, content)
+    torch.save({"step": step, "inputs": inputs, "layout": layout}, content)
     folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(folder / GENERATIONS.format(process=process), content.getvalue())
+    write_bytes(_generations(folder, process), content.getvalue())
 
 
-def load_generations(folder: Path, process: int, device: torch.device) -> tuple[int, Any] | None:
-    """(step, inputs) of `save_generations`, None if the checkpoint holds none."""
-    path = folder / GENERATIONS.format(process=process)
+def remove_generations(folder: Path, process: int) -> None:
+    """Remove what an earlier run has left in the folder of the same step."""
+    _generations(folder, process).unlink(missing_ok=True)
+
+
+def load_generations(
+    folder: Path, process: int, layout: dict[str, int], device: torch.device
+) -> tuple[int, Any] | None:
+    """(step, inputs) of `save_generations`; None if there is none, or it has another layout."""
+    path = _generations(folder, process)
     if not path.exists():
         return None
     saved = torch.load(path, map_location=device, weights_only=True)
+    before = saved.get("layout", {})
+    if before != layout:
+        changed = [name for name, value in layout.items() if before.get(name) != value]
+        log.warning(
+            "%s is not used, and new completions are sampled: %s changed since the checkpoint",
+            path,
+            " and ".join(changed),
+        )
+        return None
     return saved["step"], saved["inputs"]
+
+
+def _generations(folder: Path, process: int) -> Path:
+    return folder / GENERATIONS.format(process=process)

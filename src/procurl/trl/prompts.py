@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from datasets import Dataset
 
 from procurl.internals.arrays import Floats, Ids
@@ -52,7 +53,7 @@ def read_prompts(dataset: Any, contexts: Any = None, pass_rate: str | None = Non
         pool = TaskPool.from_objects(labels, labels=labels)
     else:
         pool = TaskPool(matrix[rows], names=names, labels=labels)
-    rates = None if pass_rate is None else _numbers(dataset, "pass_rate", pass_rate)[rows]
+    rates = None if pass_rate is None else _rates(dataset, pass_rate)[rows]
     return Prompts(pool, rows, rates)
 
 
@@ -71,10 +72,21 @@ def _contexts(dataset: Dataset, contexts: Any) -> tuple[Floats | None, Sequence[
         return None, None
     if isinstance(contexts, str):
         contexts = [contexts]
-    if isinstance(contexts, list | tuple) and all(isinstance(name, str) for name in contexts):
+    if (
+        isinstance(contexts, list | tuple)
+        and contexts
+        and all(isinstance(name, str) for name in contexts)
+    ):
         columns = [_numbers(dataset, "contexts", name) for name in contexts]
         return np.stack(columns, axis=1), list(contexts)
-    matrix = np.asarray(contexts, dtype=np.float64)
+    if isinstance(contexts, torch.Tensor):  # of any device and type, such as bfloat16
+        contexts = contexts.detach().cpu().double()
+    try:
+        matrix = np.asarray(contexts, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"contexts must be names of columns, or an embedding of numbers: {error}"
+        ) from error
     if matrix.ndim != 2 or len(matrix) != len(dataset):
         raise ValueError(
             "contexts must be names of columns, or an embedding with one row for each of the "
@@ -83,15 +95,35 @@ def _contexts(dataset: Dataset, contexts: Any) -> tuple[Floats | None, Sequence[
     return matrix, None
 
 
+def _rates(dataset: Dataset, column: str) -> Floats:
+    """[rows] the pass rates of a column, NaN for None; raises if one is not from 0 to 1."""
+    rates = _numbers(dataset, "pass_rate", column)
+    wrong = np.flatnonzero((rates < 0.0) | (rates > 1.0))
+    if wrong.size:
+        raise ValueError(
+            f"pass_rate: column {column!r} of train_dataset must hold rates from 0 to 1, got "
+            f"{rates[wrong[0]]:g} in row {wrong[0]}"
+        )
+    return rates
+
+
 def _numbers(dataset: Dataset, argument: str, column: str) -> Floats:
     """[rows] the numbers of a column, NaN for None."""
-    cells = dataset.with_format("arrow")[:].column(_column(dataset, column, argument)).to_pylist()
+    alone = dataset.select_columns(_column(dataset, column, argument)).with_format("arrow")
+    cells = alone[:].column(column).to_pylist()
     try:
-        return np.asarray([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+        numbers = np.asarray([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{argument}: column {column!r} of train_dataset must hold numbers: {error}"
         ) from error
+    if numbers.ndim != 1:
+        raise ValueError(
+            f"{argument}: column {column!r} of train_dataset must hold one number per row, got "
+            f"lists of shape {numbers.shape[1:]}; pass an embedding as an array, such as "
+            f"contexts=np.array(dataset[{column!r}])"
+        )
+    return numbers
 
 
 def _column(dataset: Dataset, name: str, argument: str = "pass_rate") -> str:

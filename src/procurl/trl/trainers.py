@@ -11,13 +11,14 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer, RLOOTrainer
 
 from procurl.curriculum import Curriculum
-from procurl.curriculum.records import require_outcome_strategy
+from procurl.curriculum.records import require_outcome_strategy, require_prior_strategy
 from procurl.internals.arrays import Floats, Ids
 from procurl.strategies.registry import DEFAULT_STRATEGY, as_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.trl.checkpoints import (
     load_curriculum,
     load_generations,
+    remove_generations,
     save_curriculum,
     save_generations,
 )
@@ -58,8 +59,16 @@ class PromptCurriculum(Trainer):
         **kwargs: Any,
     ) -> None:
         require_outcome_strategy(as_strategy(strategy))
+        if pass_rate is not None:
+            require_prior_strategy(as_strategy(strategy), "pass_rate")
         super().__init__(*args, **kwargs)
         self.prompts = read_prompts(self.train_dataset, contexts, pass_rate)
+        if len(self.train_dataset) < self._groups:
+            raise ValueError(
+                f"train_dataset must have at least {self._groups} rows, the prompts of a "
+                f"generation batch, or TRL trains nothing, got {len(self.train_dataset)}: add "
+                "rows, which may repeat others, or lower generation_batch_size"
+            )
         seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
         pool, prior = self.prompts.pool, self.prompts.pass_rate
         self.curriculum = Curriculum(strategy, pool, seed=seed, prior=prior)
@@ -69,9 +78,32 @@ class PromptCurriculum(Trainer):
 
     def samples_after(self, steps: int) -> int:
         """The completions that are drawn in the first `steps` optimizer steps."""
-        batches = steps * self.args.gradient_accumulation_steps
-        generations = -(-batches // (self.args.steps_per_generation * self.num_iterations))
-        return int(generations * self.args.generation_batch_size)
+        uses, accumulated = self._uses, self.args.gradient_accumulation_steps
+        # An epoch ends with an optimizer step, even if too few batches are left for a whole one.
+        per_epoch = len(self.train_dataset) // self._groups * uses
+        epochs, rest = divmod(steps, -(-per_epoch // accumulated))
+        batches = epochs * per_epoch + min(rest * accumulated, per_epoch)
+        return int(-(-batches // uses) * self.args.generation_batch_size)
+
+    @property
+    def _groups(self) -> int:
+        """Prompts in a generation batch."""
+        return int(self.args.generation_batch_size // self.num_generations)
+
+    @property
+    def _uses(self) -> int:
+        """Batches that are learned from between two generations."""
+        return int(self.args.steps_per_generation * self.num_iterations)
+
+    @property
+    def _layout(self) -> dict[str, int]:
+        """What decides which completions a batch holds."""
+        return {
+            "processes": self.accelerator.num_processes,
+            "per_device_train_batch_size": self.args.per_device_train_batch_size,
+            "steps_per_generation": self.args.steps_per_generation,
+            "num_iterations": self.num_iterations,
+        }
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         if self.model.training:
@@ -131,9 +163,11 @@ class PromptCurriculum(Trainer):
         # Before the rest, so that a checkpoint that TRL has completed holds the curriculum.
         if self.args.should_save:
             save_curriculum(folder, self.curriculum)
-        if self._step % (self.args.steps_per_generation * self.num_iterations):
-            process = self.accelerator.process_index
-            save_generations(folder, process, self._step, self._buffered_inputs)
+        process = self.accelerator.process_index
+        if self._step % self._uses:
+            save_generations(folder, process, self._step, self._buffered_inputs, self._layout)
+        else:
+            remove_generations(folder, process)
         super()._save_checkpoint(model, trial)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
@@ -142,7 +176,7 @@ class PromptCurriculum(Trainer):
             return
         load_curriculum(Path(checkpoint), self.curriculum, self.prompts.pass_rate)
         process, device = self.accelerator.process_index, self.accelerator.device
-        generations = load_generations(Path(checkpoint), process, device)
+        generations = load_generations(Path(checkpoint), process, self._layout, device)
         if generations is not None:
             self._step, self._buffered_inputs = generations
 
