@@ -13,6 +13,8 @@ import pytest
 from procurl import load_policy
 from procurl.cli import main
 from procurl.envs.point_mass import picture
+from procurl.experiments.comparison import further_runs
+from procurl.records.experiment import RunPlan
 from procurl.records.store import read_store
 from tests.experiments.quick_commands import empty_figures, training_here
 
@@ -92,6 +94,17 @@ def test_the_same_command_again_changes_nothing_and_more_seeds_extend(compared, 
 
 
 @pytest.mark.usefixtures("_training_here")
+def test_a_directory_with_more_runs_than_requested_says_so(compared, capsys):
+    arguments = ["--strategies", "iid", "--seeds", "1", "--steps", STEPS, "--out", str(compared)]
+    assert main(["compare", "pointmass-s", *arguments]) == 0
+    shown = capsys.readouterr()
+    line = f"{compared} has more runs than requested, and all are shown: "
+    assert f"{line}procurl-val with 2 seeds; iid with 3 seeds, not 1\n" in shown.err
+    assert "procurl-val     2" in shown.out
+    assert further_runs(RunPlan({"iid": 3}), RunPlan({"iid": 3, "plr": 1})) == ""
+
+
+@pytest.mark.usefixtures("_training_here")
 def test_ascii_gets_plain_signs(compared, monkeypatch):
     arguments = ["--strategies", "iid", "--seeds", "3", "--steps", STEPS, "--out", str(compared)]
     with io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True) as stdout:
@@ -153,7 +166,7 @@ def test_a_report_that_fails_does_not_cost_the_runs_their_success(
     assert "report:" not in printed
     assert f"records: procurl export {compared}" in printed
     assert "pictures:" not in printed
-    (message,) = caplog.messages
+    message = caplog.messages[-1]
     assert "the report could not be written (RuntimeError: the figure is too wide)" in message
     assert message.endswith(f"run: procurl report {compared}")
 

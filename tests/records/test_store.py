@@ -241,11 +241,14 @@ def test_another_experiment_is_refused_and_nothing_changes(tmp_path, change, mes
 
 def test_another_pool_is_refused(tmp_path):
     filled(tmp_path)
-    other = TaskPool([[0.5]])
-    ours, theirs = POOL.fingerprint[:8], other.fingerprint[:8]
-    difference = f"its training pool differs \\(hash {ours}, not {theirs}\\)"
-    with pytest.raises(ValueError, match=f"holds another experiment: {difference}. Use"):
+    other = TaskPool([[0.1], [0.2], [0.8]], names=["length"])
+    with pytest.raises(ValueError, match="holds another experiment") as error:
         open_experiment(tmp_path, EXPERIMENT, other)
+    assert str(error.value) == (
+        f"{tmp_path} holds another experiment: its training pool differs in 1 of 3 tasks, first in "
+        "task 2 (length=0.9, not length=0.8). Use another directory (--out on the command line) or "
+        "the same settings"
+    )
 
 
 def test_runs_spread_over_pools_come_back_with_their_pools(tmp_path):
@@ -276,8 +279,14 @@ def test_another_number_of_pools_is_refused(tmp_path, there, wanted, message):
 
 def test_another_test_pool_is_refused(tmp_path):
     filled(tmp_path)
-    with pytest.raises(ValueError, match=r"its test pool differs \(hash none, not abcdefab\)"):
-        open_experiment(tmp_path, replace(EXPERIMENT, test_hash="abcdefab" * 8), POOL)
+    tested = replace(EXPERIMENT, test_hash="abcdefab" * 8)
+    with pytest.raises(ValueError, match="experiment: it has no test pool. Use"):
+        open_experiment(tmp_path, tested, POOL)
+    open_experiment(tmp_path / "tested", tested, POOL).close()
+    with pytest.raises(ValueError, match="experiment: it has a test pool. Use"):
+        open_experiment(tmp_path / "tested", EXPERIMENT, POOL)
+    with pytest.raises(ValueError, match="experiment: its test pool has other tasks. Use"):
+        open_experiment(tmp_path / "tested", replace(EXPERIMENT, test_hash="0" * 64), POOL)
 
 
 def test_of_another_student_only_the_settings_that_differ_are_reported(tmp_path):

@@ -143,4 +143,9 @@ def require_same_pool(pool: TaskPool, space: TaskSpace | None, saved: dict[str, 
     here = describe_pool(pool, space)
     if space is not None:  # whose candidates are saved
         here["fingerprint"] = saved.get("fingerprint")
+    if here != saved and here | {"fingerprint": saved.get("fingerprint")} == saved:
+        raise ValueError(
+            f"the curriculum was saved with another pool of {len(pool)} tasks: their contents, "
+            f"order or column names differ from {pool}; create it with the same pool to continue"
+        )
     require_same("pool", here, saved)

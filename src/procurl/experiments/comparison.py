@@ -64,6 +64,8 @@ def compare(request: ComparisonRequest) -> Summary:
             job = Job(store.experiment, pool, pools.test, kept, source, tuple(others))
             batches = batches_of(store.plan, store.experiment.width)
             missing = unfinished_batches(store, batches, kept)
+            if more := further_runs(store.plan, plan):
+                log.info("%s", f"{out} has more runs than requested, and all are shown: {more}")
             if missing and source is not None:
                 log.info("%s", headline(experiment, pool))
                 warn_at_start(source, pool)
@@ -84,6 +86,21 @@ def _open_store(
     """The store of the directory; one without runs may belong to another experiment."""
     remove_unused_store(out)
     return open_experiment(out, experiment, pools, plan, command)
+
+
+def further_runs(there: RunPlan, requested: RunPlan) -> str:
+    """The runs of a directory that a command does not ask for, in a few words; empty if none.
+
+    >>> further_runs(RunPlan({"iid": 4, "procurl": 2, "plr": 2}), RunPlan({"iid": 3, "plr": 2}))
+    'iid with 4 seeds, not 3; procurl with 2 seeds'
+    """
+    more = []
+    for label, seeds in there.seeds.items():
+        wanted = requested.seeds.get(label)
+        if wanted is None or wanted < seeds:
+            instead = "" if wanted is None else f", not {wanted}"
+            more.append(f"{label} with {seeds} seed{'s' * (seeds > 1)}{instead}")
+    return "; ".join(more)
 
 
 def headline(experiment: Experiment, pool: TaskPool) -> str:

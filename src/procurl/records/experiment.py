@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -16,14 +16,13 @@ from procurl.tasks.pool import TaskPool
 # Files count by the hash of their tasks.
 NOT_COMPARED = ("width", "pool", "test_pool", "test_name")
 HASHES = {
-    "pool_hash": "training pool",
-    "test_hash": "test pool",
-    "env_version": "environment's code",
+    "pool_hash": "its training pool differs",
+    "test_hash": "its test pool has other tasks",
+    "env_version": "its environment's code has changed since its runs began",
 }
 # None for the preset's.
 DEFAULTS = ("eval_every", "eval_episodes", "eval_tasks", "eval_stochastic")
 TEST, TARGETS = "test", "targets"  # what tables call the test pool
-HASH_DIGITS = 8  # enough to tell two pools apart
 
 
 class Contender(NamedTuple):
@@ -126,8 +125,16 @@ class Experiment:
                 require_integer(name, getattr(self, name), at_least=1)
 
 
-def differences(there: Experiment, wanted: Experiment) -> str:
-    """How an experiment differs from the one wanted, in a few words; empty if it does not."""
+def differences(
+    there: Experiment, wanted: Experiment, of_pools: Callable[[], str] | None = None
+) -> str:
+    """How an experiment differs from the one wanted, in a few words; empty if it does not.
+
+    Args:
+        there: the experiment.
+        wanted: what it should be.
+        of_pools: says how its training pools differ, if they are known.
+    """
     expected = json.loads(json.dumps(asdict(wanted)))
     found = {
         name: _difference(name, value, expected[name])
@@ -136,6 +143,8 @@ def differences(there: Experiment, wanted: Experiment) -> str:
     }
     if "n_pools" in found:
         found.pop("pool_hash", None)  # says no more
+    elif "pool_hash" in found and of_pools is not None:
+        found["pool_hash"] = of_pools()
     # With another environment, nearly everything else differs too.
     return found.get("env") or "; ".join(found.values())
 
@@ -144,8 +153,9 @@ def _difference(name: str, there: Any, expected: Any) -> str:
     if name == "n_pools":
         return f"its runs are spread over {there} pool{'s' * (there > 1)}, not {expected}"
     if name in HASHES:
-        ours, theirs = (text[:HASH_DIGITS] if text else "none" for text in (there, expected))
-        return f"its {HASHES[name]} differs (hash {ours}, not {theirs})"
+        if name == "test_hash" and None in (there, expected):
+            return f"it has {'no' if there is None else 'a'} test pool"
+        return HASHES[name]
     if isinstance(there, dict) and isinstance(expected, dict):
         names = [key for key in there | expected if there.get(key) != expected.get(key)]
         there, expected = ({key: of[key] for key in names if key in of} for of in (there, expected))

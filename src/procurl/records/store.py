@@ -38,6 +38,7 @@ from procurl.records.tables import (
     rows,
 )
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.pool_difference import pools_difference
 
 FILE = "results.sqlite"
 SETTINGS = "settings"  # key of a fact
@@ -80,6 +81,12 @@ class Store:
         return RunPlan(
             {contender.label: seeds for contender, seeds in self._planned_seeds().items()}
         )
+
+    @property
+    def pools(self) -> list[TaskPool]:
+        """The training pools, over which runs are spread."""
+        with self._consistent_read(), content_errors(self.path):
+            return [unpack_pool(self._fact(key)) for key in pool_keys(self.experiment.n_pools)]
 
     def transaction(self) -> AbstractContextManager[None]:
         """A context in which either everything is written or nothing."""
@@ -227,8 +234,7 @@ class Store:
                 if row[6] is not None
             }
             with content_errors(self.path):
-                pool, *others = map(unpack_pool, map(self._fact, pool_keys(experiment.n_pools)))
-                facts = self._facts()
+                (pool, *others), facts = self.pools, self._facts()
         return Results(
             env=experiment.env,
             engine=experiment.engine,
@@ -271,8 +277,7 @@ class Store:
             runs = []
             for number, *names, count, _, _ in counted_rows(self._db, self.path, "runs"):
                 run = RunId(*names)
-                if len(found.get(number, [])) != count:
-                    have = len(found.get(number, []))
+                if (have := len(found.get(number, []))) != count:
                     raise DamagedError(
                         self.path, f"evaluations has {have} rows of {count} of {run}"
                     )
@@ -357,7 +362,8 @@ def open_experiment(
         create_file(path, {"experiment": json.dumps(asdict(wanted)), **pack_pools(pools)})
     store = Store(folder, connect_to_write(path))
     try:
-        if different := differences(store.experiment, wanted):
+        there = store.experiment
+        if different := differences(there, wanted, lambda: pools_difference(store.pools, pools)):
             raise ValueError(
                 f"{folder} holds another experiment: {different}. "
                 "Use another directory (--out on the command line) or the same settings"

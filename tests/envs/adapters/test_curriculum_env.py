@@ -303,7 +303,7 @@ def test_wrong_arguments_are_refused():
     envs = SyncVectorEnv([make_env])
     with pytest.raises(TypeError, match="curriculum must be a Curriculum, got str"):
         CurriculumVectorEnv(envs, "procurl-out")
-    with pytest.raises(ValueError, match="env must play the pool of the curriculum.*7 seeds"):
+    with pytest.raises(ValueError, match="pool of the curriculum, TaskPool.7 seeds.*not"):
         CurriculumVectorEnv(envs, Curriculum("iid", TaskPool.from_seeds(7)))
     with pytest.raises(TypeError, match="SyncVectorEnv or an AsyncVectorEnv, got GymVectorEnv"):
         CurriculumVectorEnv(GymVectorEnv("pointmass-s", 2), Curriculum("iid", POOL))

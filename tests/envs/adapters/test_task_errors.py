@@ -134,3 +134,90 @@ def test_a_wrapper_that_unpacks_an_old_step_gets_a_remedy():
     with pytest.raises(ValueError, match="to unpack") as error:
         env.step(0)
     assert "(length=2, mass=3); step must return 5 values: observation" in note_of(error)
+
+
+class Reading(Scripted):
+    """Reads its task in a way that a test chooses."""
+
+    def __init__(self, read):
+        super().__init__()
+        self.read = read
+
+    def reset(self, *, seed=None, options=None):
+        self.read(options)
+        return np.zeros(1, np.float32), {}
+
+
+def unpack(numbers, count):
+    if count == 1:
+        (_,) = numbers
+    elif count == 3:
+        _, _, _ = numbers
+    elif count == 4:
+        _, _, _, *_ = numbers
+
+
+@pytest.mark.parametrize(
+    ("read", "remedy"),
+    [
+        (lambda task: unpack(task, 3), "at least 3: add the missing columns to the pool, or read"),
+        (lambda task: unpack(task, 4), "at least 3: add the missing columns to the pool, or read"),
+        (lambda task: task[2], "at least 3: add the missing columns to the pool, or read"),
+        (lambda task: unpack(task, 1), "1: read all of them, or leave the other columns out"),
+    ],
+)
+def test_an_environment_that_reads_more_or_fewer_columns_is_told_so(read, remedy):
+    env = TaskEnv(Reading(lambda options: read(options["context"])), POOL)
+    with pytest.raises((ValueError, IndexError)) as error:
+        env.reset(options={"task": 1})
+    assert (
+        "TaskEnv: in the reset of task 1 (length=2, mass=3); a task of this pool has 2 numbers "
+        f"(length, mass), and the environment reads {remedy}"
+    ) in note_of(error)
+
+
+def test_set_task_that_reads_more_columns_is_told_so():
+    env = TaskEnv(Scripted(), POOL, set_task=lambda env, task: unpack(task, 3))
+    with pytest.raises(ValueError, match="to unpack") as error:
+        env.reset(options={"task": 1})
+    assert "(length=2, mass=3); a task of this pool has 2 numbers (length, mass)" in note_of(error)
+
+
+def test_an_error_about_other_numbers_has_the_usual_remedy():
+    for read in (lambda _: unpack([0.0], 3), lambda _: np.zeros(7)[9]):
+        with pytest.raises((ValueError, IndexError)) as error:
+            TaskEnv(Reading(read), POOL).reset(options={"task": 1})
+        assert "repeat it with TaskEnv(env, pool)" in note_of(error)
+
+
+@pytest.mark.parametrize(
+    ("pool", "read", "passed"),
+    [
+        (POOL, lambda options: options["task"], "reset(options={'context': task})"),
+        (
+            TaskPool([{"level": 1}, {"level": 2}]),
+            lambda options: options["context"],
+            "reset(options={'task': task})",
+        ),
+        (TaskPool.from_seeds(2), lambda options: options["context"], "reset(seed=task)"),
+    ],
+)
+def test_a_reset_that_looks_for_its_task_in_vain_is_told_where_it_is(pool, read, passed):
+    with pytest.raises((KeyError, TypeError)) as error:
+        TaskEnv(Reading(read), pool).reset(options={"task": 1})
+    assert f"; the task is passed as {passed}: let reset read it from there" in note_of(error)
+
+
+def test_with_set_task_a_reset_that_reads_options_is_told_that_there_are_none():
+    env = TaskEnv(Scripted(), POOL, set_task=lambda env, task: None)
+    with pytest.raises(TypeError) as error:
+        env.reset(options={"task": 1})
+    assert "; with set_task, the task is passed to set_task(env, task)" in note_of(error)
+
+
+def test_set_task_must_take_an_environment_and_a_task():
+    message = r"set_task is called as set_task\(env, task\), but takes \(task\): define it with"
+    with pytest.raises(TypeError, match=message):
+        TaskEnv(Scripted(), POOL, set_task=lambda task: None)
+    TaskEnv(Scripted(), POOL, set_task=lambda env, task, strict=True: None)
+    TaskEnv(Scripted(), POOL, set_task=lambda *both: None)

@@ -52,6 +52,23 @@ def test_a_function_returns_any_pool(tmp_path):
         read_pool(f"{path}:number")
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "():\n    raise KeyError('levels')",
+            r"tasks.py:pool failed: KeyError: 'levels' \(line 2\)",
+        ),
+        ("(size):\n    return size", r"tasks.py:pool is called without arguments, but needs size:"),
+    ],
+)
+def test_a_function_that_fails_is_named_with_the_line(tmp_path, body, message):
+    path = tmp_path / "tasks.py"
+    path.write_text(f"def pool{body}\n")
+    with pytest.raises(ValueError, match=message):
+        read_pool(f"{path}:pool")
+
+
 def test_spaces_are_refused_with_what_to_do_instead(tmp_path):
     """Wherever a user may name tasks: as a function, in the environment, or in a registered one."""
     path = tmp_path / "corridor.py"

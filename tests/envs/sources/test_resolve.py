@@ -179,6 +179,37 @@ def test_a_file_that_cannot_be_loaded_is_named_with_the_line(tmp_path, code, mes
         resolve_environment(f"{path}:make")
 
 
+def test_a_script_that_ends_is_refused_with_what_to_do(tmp_path):
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit(2)\n")
+    message = r"ends.py cannot be loaded: SystemExit: 2 \(line 2\); it is a script that ends: put"
+    with pytest.raises(ValueError, match=message):
+        resolve_environment(f"{tmp_path / 'ends.py'}:make")
+
+
+@pytest.mark.parametrize("name", ["make", "Id-v0"])
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("raise RuntimeError('no license')", r"RuntimeError: no license \(line 1\) in .*broken.py"),
+        ("x = (", r"SyntaxError: '\(' was never closed \(line 1\) in .*broken.py"),
+        ("raise SystemExit(3)", r"SystemExit: 3 \(line 1\) in .*broken.py; it is a script that"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_named_with_the_line(
+    tmp_path, monkeypatch, name, code, reason
+):
+    (tmp_path / "broken.py").write_text(code + "\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=f"the module 'broken' cannot be imported: {reason}"):
+        resolve_environment(f"broken:{name}")
+
+
+def test_a_function_that_cannot_set_a_task_is_refused(file):
+    message = r"corridor.py:pool is called as set_task\(env, task\), but takes \(\): define it"
+    with pytest.raises(TypeError, match=message):
+        resolve_environment("CartPole-v1", f"{file}:pool")
+
+
 def test_a_file_can_import_its_neighbor(tmp_path):
     (tmp_path / "corridor_parts.py").write_text(CODE)
     path = tmp_path / "outer.py"

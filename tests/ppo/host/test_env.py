@@ -75,7 +75,7 @@ def test_an_environment_that_takes_no_tasks_is_refused(env):
 
 
 def test_another_pool_is_refused():
-    with pytest.raises(ValueError, match="env must play the pool of the run"):
+    with pytest.raises(ValueError, match="the pool it plays has the same tasks in another"):
         host_run(pool=TaskPool(CONTEXTS[::-1], names=["length"]))
     with pytest.raises(ValueError, match="eval_env must play the pool of the run"):
         host_run(eval_env=vector_of(partial(task_env, pool=TaskPool([[1.0]], names=["length"]))))

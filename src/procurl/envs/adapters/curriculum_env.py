@@ -20,6 +20,7 @@ from procurl.evidence import (
 )
 from procurl.internals.arrays import Ids
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.pool_difference import pool_difference
 from procurl.tasks.space import different_tasks
 
 try:
@@ -260,7 +261,10 @@ def _require_tasks(env: VectorEnv[Any, Any, Any], pool: TaskPool, curriculum: Cu
         return
     if ours is not None and theirs is not None and ours.describe() == theirs.describe():
         return
+    got = f"got {theirs or pool}"
+    if ours is None and theirs is None:
+        got = f"but the pool it plays {pool_difference(pool, curriculum.pool)}"
     raise ValueError(
-        f"env must play the pool of the curriculum, {ours or curriculum.pool}, got "
-        f"{theirs or pool}: task ids would not match"
+        f"env must play the pool of the curriculum, {ours or curriculum.pool}, {got}: task ids "
+        "would not match"
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from procurl.internals.random_state import kept_random_state
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.pool_difference import pool_difference
 from procurl.tasks.space import TaskSpace
 
 try:
@@ -38,6 +39,7 @@ from procurl.envs.adapters.task_errors import (
     shorten,
     warn_of_long_episode,
 )
+from procurl.envs.adapters.task_reading import require_task_setter
 
 log = logging.getLogger(__name__)
 MAX_EPISODES = 100_000  # statistics kept until they are collected; the oldest are dropped
@@ -97,6 +99,8 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise TypeError(f"pool must be a TaskPool or a TaskSpace, got {type(pool).__name__}")
         if set_task is not None and not callable(set_task):
             raise TypeError(f"set_task must be a function of (env, task), got {set_task!r}")
+        if set_task is not None:
+            require_task_setter(set_task)
         self.space = pool if isinstance(pool, TaskSpace) else None
         self.task: int | None = None  # current task id, None before the first reset
         self.task_setter = set_task
@@ -316,7 +320,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         try:
             return self.env.reset(seed=seed, options=options or None)
         except Exception as error:
-            add_task(error, self.pool, number, 0)
+            add_task(error, self.pool, number, 0, self.task_setter is not None)
             raise
 
     def _check(self, observation: Any, info: Any) -> None:
@@ -377,7 +381,7 @@ def common_pool(pools: Sequence[Any], argument: str) -> TaskPool:
     for i, pool in enumerate(pools):
         if pool is not first and pool.fingerprint != first.fingerprint:
             raise ValueError(
-                f"{argument}: all environments must play the same pool, but environment {i} plays "
-                f"{pool} and environment 0 plays {first}"
+                f"{argument}: all environments must play the same pool. Compared with environment "
+                f"0, the pool of environment {i} {pool_difference(pool, first)}"
             )
     return first

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from procurl.envs.adapters.task_reading import columns_remedy, options_remedy
 from procurl.tasks.pool import TaskPool
 
 LONG_EPISODE = 30_000  # steps without an end after which a user is warned
@@ -70,7 +71,9 @@ def describe_place(pool: TaskPool, task: int, step: int) -> str:
     return f"{f'step {step}' if step else 'the reset'} of {describe_task(pool, task)}"
 
 
-def add_task(error: Exception, pool: TaskPool, task: int, step: int) -> None:
+def add_task(
+    error: Exception, pool: TaskPool, task: int, step: int, has_set_task: bool = False
+) -> None:
     """Add a note to an error of the environment: where it occurred, and what to do.
 
     Args:
@@ -78,14 +81,18 @@ def add_task(error: Exception, pool: TaskPool, task: int, step: int) -> None:
         pool: the tasks.
         task: id of the task that was played.
         step: of the episode, from 1; 0 is the reset.
+        has_set_task: whether a function has set the task, in place of an argument of `reset`.
     """
-    remedy = _interface_remedy(error, step) or _repeat(task)
+    remedy = _interface_remedy(error, step)
+    if not step:
+        remedy = remedy or _reading_remedy(error, pool, has_set_task)
+    remedy = remedy or _repeat(task)
     error.add_note(f"{NOTE}in {describe_place(pool, task, step)}; {remedy}")
 
 
 def add_set_task(error: Exception, pool: TaskPool, task: int) -> None:
     """As `add_task`, for an error of `set_task`."""
-    remedy = _repeat(task, "env, pool, set_task")
+    remedy = columns_remedy(error, pool) or _repeat(task, "env, pool, set_task")
     error.add_note(f"{NOTE}{SET_TASK}{describe_task(pool, task)}; {remedy}")
 
 
@@ -139,6 +146,12 @@ def _interface_remedy(error: Exception, step: int) -> str:
     if in_wrapper and "to unpack (expected 2" in message and not step:
         return "reset must return 2 values: observation, info"
     return ""
+
+
+def _reading_remedy(error: Exception, pool: TaskPool, has_set_task: bool) -> str:
+    """What to do if `reset` reads its task in another way than it is passed."""
+    columns = "" if has_set_task else columns_remedy(error, pool)
+    return columns or options_remedy(error, pool, has_set_task)
 
 
 def _line_of(error: BaseException) -> str:

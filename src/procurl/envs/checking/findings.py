@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from procurl.envs.adapters.task_errors import END_EPISODES, EnvironmentFailure
+from procurl.envs.adapters.task_reading import how_passed, option_name
 from procurl.envs.checking.measurements import (
     Measurements,
     Misfit,
@@ -88,9 +89,8 @@ def _pool(pool: TaskPool) -> Iterator[Finding]:
 def _failure(failure: EnvironmentFailure, pool: TaskPool, has_set_task: bool) -> Finding:
     remedy = "Training would stop there" + (f": {failure.remedy}." if failure.remedy else ".")
     if failure.in_reset and not has_set_task:
-        by_seed = pool.seeds is not None
-        how = "seed=task" if by_seed else f"options={{{_option(pool)!r}: task}}"
-        remedy += f" The task is passed as reset({how})."
+        how = how_passed(pool)
+        remedy += "" if how in remedy else f" The task is passed as {how}."
     return Finding("problem", "errors", failure.text, remedy)
 
 
@@ -165,7 +165,7 @@ def _nothing_changes(responses: Responses, pool: TaskPool, has_set_task: bool) -
         )
     else:
         remedy = (
-            f"reset must use options[{_option(pool)!r}]. Or pass --set-task FILE.py:function "
+            f"reset must use options[{option_name(pool)!r}]. Or pass --set-task FILE.py:function "
             "(set_task=… in Python), which is called as set_task(env, task) before each reset."
         )
     return Finding(
@@ -359,10 +359,6 @@ def _success(play: RandomPlay) -> Finding:
 def _misfit(misfit: Misfit) -> Finding:
     level: Literal["note", "problem"] = "problem" if misfit.stops_training else "note"
     return Finding(level, misfit.subject, misfit.text, misfit.remedy)
-
-
-def _option(pool: TaskPool) -> str:
-    return "task" if pool.contexts is None else "context"
 
 
 def _names(tasks: Ids) -> str:

@@ -71,13 +71,14 @@ class UserFunction:
             return _load_file(self.place, self.text)
         try:
             return import_module(self.place)
-        except ModuleNotFoundError as error:
-            if error.name is not None and not self.place.startswith(error.name):
-                raise  # the module exists, and a package that it needs does not
-            raise ValueError(
-                f"{self}: there is no module {self.place!r} to import. For a function in a file, "
-                "write FILE.py:function"
-            ) from error
+        except (Exception, SystemExit) as error:
+            if isinstance(error, ModuleNotFoundError) and self.place.startswith(error.name or ""):
+                raise ValueError(
+                    f"{self}: there is no module {self.place!r} to import. For a function in a "
+                    "file, write FILE.py:function"
+                ) from error
+            # The module exists, and fails; perhaps a package that it needs is missing.
+            raise ValueError(f"{self}: {import_failure(self.place, error)}") from error
 
 
 def is_file_address(text: str) -> bool:
@@ -138,6 +139,22 @@ def public_names(module: ModuleType) -> list[str]:
     ]
 
 
+def require_no_arguments(name: str, given: Callable[..., Any]) -> None:
+    """Raise if the function has parameters without a default."""
+    function = given.load() if isinstance(given, UserFunction) else given
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in callables have no signature
+        return
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
+    if needed:
+        raise ValueError(
+            f"{name} is called without arguments, but needs {', '.join(needed)}: give them "
+            "defaults, or name a function that calls it"
+        )
+
+
 def failure(error: BaseException, file: str) -> str:
     """An error of a user's code in one line: its type, message and place in the file."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -167,7 +184,23 @@ def _load_file(path: str, text: str) -> ModuleType:
     sys.modules[module.__name__] = module  # dataclasses and pickle look it up
     try:
         exec(compile(text, path, "exec"), vars(module))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
-        raise ValueError(f"{path} cannot be loaded: {failure(error, path)}") from error
+        reason = failure(error, path)
+        raise ValueError(f"{path} cannot be loaded: {reason}{_exit_remedy(error)}") from error
     return module
+
+
+def import_failure(module: str, error: BaseException) -> str:
+    """Why a module of the user cannot be imported, in one line."""
+    file = traceback.extract_tb(error.__traceback__)[-1].filename
+    if isinstance(error, SyntaxError):
+        file = error.filename or file
+    reason = f"{failure(error, file)} in {file}"
+    return f"the module {module!r} cannot be imported: {reason}{_exit_remedy(error)}"
+
+
+def _exit_remedy(error: BaseException) -> str:
+    if not isinstance(error, SystemExit):
+        return ""
+    return "; it is a script that ends: put what it runs below if __name__ == '__main__'"

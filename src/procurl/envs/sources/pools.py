@@ -5,7 +5,13 @@ from os import PathLike
 from pathlib import Path
 
 from procurl.envs.registry import environment_names, make_host_env
-from procurl.envs.sources.functions import is_file_address, split_address, user_function
+from procurl.envs.sources.functions import (
+    failure,
+    is_file_address,
+    require_no_arguments,
+    split_address,
+    user_function,
+)
 from procurl.envs.sources.source import EnvSource
 from procurl.tasks.pool import TaskPool
 from procurl.tasks.space import require_fixed_pool
@@ -61,6 +67,10 @@ def _count(text: str, number: str) -> int:
 
 def _function_pool(text: str) -> TaskPool:
     function = user_function(text, "that returns the pool")
-    pool: TaskPool = function()
+    require_no_arguments(text, function)
+    try:
+        pool: TaskPool = function()
+    except Exception as error:
+        raise ValueError(f"{text} failed: {failure(error, function.place)}") from error
     require_fixed_pool(f"{text} must return", pool)
     return pool

@@ -8,8 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from procurl.envs.adapters.task_reading import require_task_setter
 from procurl.envs.registry import environment_names, make_pool
-from procurl.envs.sources.functions import user_function
+from procurl.envs.sources.functions import import_failure, user_function
 from procurl.envs.sources.source import EnvSource
 from procurl.internals.checks import suggest
 from procurl.tasks.pool import TaskPool
@@ -58,6 +59,8 @@ def register_environment(
     for argument, value in (("make_env", make_env), ("set_task", set_task)):
         if not callable(value) and not (argument == "set_task" and value is None):
             raise TypeError(f"{argument} must be a function, got {value!r}")
+    if set_task is not None:
+        require_task_setter(set_task)
     if pool is not None:
         require_fixed_pool("pool must be None or", pool)
     _REGISTERED[name] = EnvSource(name, make_env, set_task, pool, version)
@@ -79,7 +82,9 @@ def resolve_environment(text: str, set_task: str | None = None) -> EnvSource:
     source = _named(text) or (_function(text) if is_function else _gymnasium(text))
     if set_task is None:
         return source
-    return source.with_set_task(user_function(set_task, "that sets the task"))
+    function = user_function(set_task, "that sets the task")
+    require_task_setter(function.load(), str(function))
+    return source.with_set_task(function)
 
 
 @dataclass(frozen=True)
@@ -107,16 +112,24 @@ def _gymnasium(text: str) -> EnvSource:
     module, _, name = text.rpartition(":")
     try:
         if module:
-            import_module(module)
+            _import(text, module)
         gymnasium.spec(name)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"environment {text!r} cannot be imported: {error}") from error
     except gymnasium.error.Error as error:
         hint = suggest(name, [*environment_names(), *_REGISTERED, *gymnasium.registry])
         raise ValueError(
             f"environment {text!r} is not known.{hint} It must be {KINDS}. Gymnasium says: {error}"
         ) from error
     return EnvSource(text, partial(gymnasium.make, text))
+
+
+def _import(text: str, module: str) -> None:
+    """Import the module that registers an environment; raises ValueError if that fails."""
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"environment {text!r} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"environment {text!r}: {import_failure(module, error)}") from error
 
 
 def _function(text: str) -> EnvSource:

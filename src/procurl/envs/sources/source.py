@@ -1,14 +1,13 @@
 """`EnvSource`: how to make an environment, in this process or in any other."""
 
 import hashlib
-import inspect
 import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from procurl.envs.sources.functions import UserFunction, failure
+from procurl.envs.sources.functions import UserFunction, failure, require_no_arguments
 from procurl.tasks.pool import TaskPool
 from procurl.tasks.space import TaskSpace, require_fixed_pool
 
@@ -41,7 +40,7 @@ class EnvSource:
         import gymnasium
 
         function = self.make_env
-        _require_no_arguments(self.name, function)
+        require_no_arguments(self.name, function)
         try:
             env = function()
         except gymnasium.error.Error as error:
@@ -117,22 +116,6 @@ def _is_importable(function: object) -> bool:
     """Whether the function's module can be imported elsewhere: a session's own cannot."""
     main = sys.modules["__main__"]
     return getattr(function, "__module__", None) != "__main__" or hasattr(main, "__file__")
-
-
-def _require_no_arguments(name: str, make_env: Callable[..., Any]) -> None:
-    """Raise if the function has parameters without a default."""
-    function = make_env.load() if isinstance(make_env, UserFunction) else make_env
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some built-in callables have no signature
-        return
-    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
-    if needed:
-        raise ValueError(
-            f"{name} is called without arguments, but needs {', '.join(needed)}: give them "
-            "defaults, or name a function that calls it"
-        )
 
 
 def _kind(value: object) -> str:

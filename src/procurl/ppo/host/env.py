@@ -12,6 +12,7 @@ from procurl.envs.adapters.task_errors import LONGEST_EPISODE, endless_error
 from procurl.internals.arrays import Floats32, Ids
 from procurl.ppo.learning.networks import CategoricalHead, GaussianHead
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.pool_difference import pool_difference
 
 try:
     from gymnasium import spaces
@@ -303,8 +304,8 @@ def _check_pool(env: VectorEnv[Any, Any, Any], pool: TaskPool, argument: str) ->
             continue
         if theirs.fingerprint != pool.fingerprint:
             raise ValueError(
-                f"{argument} must play the pool of the run, {pool}, got {theirs}: "
-                "task ids would not match"
+                f"{argument} must play the pool of the run, {pool}, but the pool it plays "
+                f"{pool_difference(theirs, pool)}: task ids would not match"
             )
 
 

@@ -7,6 +7,7 @@ from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnv
 from procurl.envs.adapters.task_env import EpisodeStatistics, TaskEnv, common_pool
 from procurl.internals.arrays import Ids
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.pool_difference import pool_difference
 from procurl.tasks.space import TaskSpace
 
 HOW = "env = TaskEnv(MyEnv(), pool), or make_vec_env(lambda: TaskEnv(MyEnv(), pool), n_envs=4)"
@@ -69,7 +70,8 @@ class Workers:
             return
         if self.pool.fingerprint != pool.fingerprint:
             raise ValueError(
-                f"{argument} must play the pool {pool}, got {self.pool}: task ids would not match"
+                f"{argument} must play the pool {pool}, but the pool it plays "
+                f"{pool_difference(self.pool, pool)}: task ids would not match"
             )
 
 
