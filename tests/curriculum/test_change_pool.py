@@ -27,13 +27,12 @@ def test_success_of_shared_tasks_is_kept_and_new_ones_have_the_prior():
 
 
 @pytest.mark.parametrize("name", ["procurl", "procurl-out", "procurl-val"])
-@pytest.mark.parametrize("played", [False, True])
-def test_new_tasks_have_their_prior_even_if_the_others_had_none(name, played):
-    """Without outcomes the others are at 0.5; a win and a loss leave them there."""
+def test_new_tasks_have_their_prior_even_if_the_others_had_none(name):
+    """After a win and a loss, or by their critic, the others are at 0.5."""
     curriculum = Curriculum(name, TaskPool(["a", "b"]))
     if name == "procurl-val":  # knows nothing but what the critic says
         curriculum.observe(Evidence(1, values=[0.5, 0.5]))
-    elif played:
+    else:
         curriculum.record([0, 0, 1, 1], [1, 0, 1, 0])
     curriculum.change_pool(TaskPool(["b", "c", "d"]), prior=[0.9, 0.1, 0.8])
     np.testing.assert_allclose(curriculum.success(), [0.5, 0.1, 0.8], atol=0.02)
@@ -46,6 +45,49 @@ def test_a_prior_of_new_tasks_does_not_restore_trust_in_an_old_one():
     after = copy.deepcopy(before)
     after.change_pool(before.pool, prior=[0.9, 0.9])
     np.testing.assert_allclose(after.success(), before.success())
+
+
+def test_a_prior_of_new_tasks_counts_as_it_does_at_first():
+    """procurl trusts a prior with 0.98; the rate of the pool, 0.5, has the rest.
+
+    The tasks of both pools were won and lost once and keep (1 + 0.5) / 2 and 0.5 / 2. Task c, which
+    is in neither record, keeps the rate of the pool.
+    """
+    trust = 1 / (1 + np.exp(-4.0))
+    curriculum = Curriculum("procurl", TaskPool(["a", "b", "c"]))
+    curriculum.record([0, 1], [1, 0])
+    curriculum.change_pool(TaskPool(["d", "a", "b", "c", "e"]), prior=[0.9, 0, 1, None, 0.1])
+    new = [trust * rate + (1 - trust) * 0.5 for rate in (0.9, 0.1)]
+    np.testing.assert_allclose(curriculum.success(), [new[0], 0.75, 0.25, 0.5, new[1]])
+
+
+@pytest.mark.parametrize("name", ["procurl", "procurl-out", "procurl-val"])
+def test_before_any_evidence_all_tasks_are_new(name):
+    prior, pool = [0.3, 0.9, 0.1], TaskPool(["a", "b", "x"])
+    curriculum = Curriculum(name, TaskPool(["a", "b", "c"]))
+    curriculum.change_pool(pool, prior=prior)
+    expected = Curriculum(name, pool, prior=prior)
+    np.testing.assert_allclose(curriculum.success(), expected.success())
+    curriculum.change_pool(TaskPool(["b", "y"]))  # and from then on, what the prior said is known
+    assert curriculum.success()[0] == expected.success()[1]
+
+
+def test_a_trust_that_was_earned_outlasts_the_prior_of_new_tasks():
+    """Twenty losses on tasks that the prior calls easy: the new one is no longer believed."""
+    curriculum = Curriculum("procurl", TaskPool(["a", "b"]), prior=[0.99, 0.99])
+    for _ in range(10):
+        curriculum.record([0, 1], [0, 0])
+    curriculum.change_pool(TaskPool(["a", "b", "c"]), prior=[None, None, 0.99])
+    assert curriculum.success()[2] < 0.2
+
+
+def test_noise_stays_with_its_task():
+    curriculum = Curriculum(make_strategy("procurl", epsilon=0.2), TaskPool(["a", "b", "c"]))
+    curriculum.record([0, 1, 2], [1, 0, 1])
+    before = curriculum.success()
+    assert len(set(before)) == 3
+    curriculum.change_pool(TaskPool(["c", "b", "a"]))
+    np.testing.assert_allclose(curriculum.success(), before[::-1])
 
 
 def test_neighbors_are_those_of_the_new_pool():
@@ -63,6 +105,16 @@ def test_labels_identify_tasks_before_their_content():
     curriculum.record(["1"], [1])
     curriculum.change_pool(TaskPool(["y", "z"], labels=["1", "3"]))
     assert curriculum.success()[0] > 0.6
+
+
+def test_columns_in_another_order_make_the_same_tasks():
+    curriculum = Curriculum("procurl", TaskPool([[1.0, 2.0], [3.0, 4.0]], names=["x", "y"]))
+    curriculum.record([0, 1], [1, 0])
+    before = curriculum.success()
+    curriculum.change_pool(TaskPool([[4.0, 3.0], [2.0, 1.0]], names=["y", "x"]))
+    np.testing.assert_allclose(curriculum.success(), before[::-1])
+    curriculum.change_pool(TaskPool([[2.0, 1.0], [4.0, 3.0]]))  # without names: by position
+    np.testing.assert_allclose(curriculum.success(), before)
 
 
 def test_records_that_wait_for_a_refresh_are_kept():

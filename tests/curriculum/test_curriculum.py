@@ -262,6 +262,16 @@ def test_state_dict_is_plain_data_and_a_copy():
     np.testing.assert_array_equal(curriculum.probabilities(), before)
 
 
+def test_what_is_returned_belongs_to_the_caller():
+    even = curriculum_over(4, "iid")
+    even.probabilities()[0] = 0.0
+    assert even.probabilities().tolist() == [0.25] * 4
+    replay = curriculum_over(2, "plr", robust=True)
+    replay.observe(Evidence(1, score=[1.0, 0.0], played=[1, 0]))
+    replay.learning_mask()[1] = True
+    assert replay.learning_mask().tolist() == [True, False]
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [

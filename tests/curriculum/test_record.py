@@ -1,5 +1,8 @@
 """Outcomes of single tasks: what is recorded, how it is measured, when it counts."""
 
+from fractions import Fraction
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -51,6 +54,16 @@ def test_wins_and_losses_are_the_outcomes_that_they_count():
     np.testing.assert_array_equal(one.success(), two.success())
 
 
+def test_counts_of_no_episodes_do_not_widen_the_range_seen():
+    """From 1 to 5, not from a loss that there was not."""
+    one, two = curriculum_over(), curriculum_over()
+    one.record([0], wins=[8], losses=[0])
+    two.record([0] * 8, [1] * 8)
+    for each in (one, two):
+        each.record([1, 2], [5.0, 3.0])
+    np.testing.assert_array_equal(one.success(), two.success())
+
+
 def test_unknown_outcomes_are_skipped():
     one, two = curriculum_over(), curriculum_over()
     one.record([0, 1, 2, 2], [1, None, float("nan"), 0])
@@ -88,6 +101,15 @@ def test_tensors_and_arrays_of_objects_are_read():
     one.record(np.array([1, 2], dtype=object), np.array([True, None], dtype=object))
     two.record([2, 0], [1.0, 0.25])
     two.record([1], [1])
+    np.testing.assert_array_equal(one.success(), two.success())
+
+
+def test_every_kind_of_real_number_is_an_outcome():
+    one, two = curriculum_over(), curriculum_over()
+    one.record([0, 1, 2], np.array([0, 0.5, 1], dtype=ml_dtypes.bfloat16))
+    one.record([0], np.ma.masked_array([1.0]))
+    two.record([0, 1, 2], [0, Fraction(1, 2), True])
+    two.record([0], [1])
     np.testing.assert_array_equal(one.success(), two.success())
 
 
@@ -134,6 +156,14 @@ def test_optimizer_steps_need_no_settings(unit):
             TypeError,
             "outcomes must be numbers, or None to skip an entry: got .'won'",
         ),
+        (([0, 1], ["1", None]), TypeError, "outcomes must be numbers, .*: got .'1', None"),
+        (
+            ([0, 1], np.ma.masked_array([1.0, 0.0], [False, True])),
+            TypeError,
+            "outcomes must be numbers, or None to skip an entry: got masked entries",
+        ),
+        (([0], [10**400]), ValueError, "outcomes must be at most 1e.30 in size: int too large"),
+        (([0, 10**30], [1, 1]), ValueError, "tasks must be from 0 to 2, got 10{30}"),
         (([0], [np.inf]), ValueError, "outcomes must be at most 1e.30 in size, got inf"),
         (([0],), TypeError, "pass outcomes, or both wins and losses"),
     ],
@@ -244,6 +274,27 @@ def test_saved_records_go_on_identically(tmp_path):
     two.load(tmp_path / "state")
     assert record(one, range(4, 9)) == record(two, range(4, 9))
     np.testing.assert_array_equal(one.probabilities(), two.probabilities())
+
+
+def test_a_refresh_without_a_known_outcome_is_saved_too():
+    """It was at step 10, so that the record of step 11 waits for the next one at step 20."""
+    one, two = (curriculum_over(name="procurl", refresh_every=10) for _ in range(2))
+    one.record([0], [None], step=10)
+    two.load_state_dict(one.state_dict())
+    for each in (one, two):
+        each.record([0], [1], step=11)
+        assert each.success().tolist() == [0.5, 0.5, 0.5]
+        each.record([0], [1], step=20)
+        assert each.success()[0] > 0.6
+
+
+def test_a_record_that_waits_without_a_known_outcome_is_saved_too():
+    one, two = (curriculum_over(LARGE, name="procurl") for _ in range(2))
+    one.record([0], [None])
+    two.load_state_dict(one.state_dict())
+    for each in (one, two):
+        each.refresh()
+        assert each.success()[0] == 0.5
 
 
 def test_saved_records_of_another_form_are_refused():

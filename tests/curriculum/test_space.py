@@ -188,9 +188,11 @@ def test_a_space_has_no_prior_and_no_other_pool():
         Curriculum("procurl", line()).change_pool(line().pool())
 
 
-def test_objects_that_json_cannot_express_are_not_saved(tmp_path):
-    space = TaskSpace(sample=lambda rng, count: [object() for _ in range(count)], size=3)
-    with pytest.raises(ValueError, match="the candidates cannot be saved"):
+@pytest.mark.parametrize("task", [object(), ("maze", 3), {"doors": (1, 2)}, {3: "doors"}])
+def test_objects_that_json_cannot_express_are_not_saved(task, tmp_path):
+    """Tuples would come back as lists, and numbers as keys of a dictionary as text."""
+    space = TaskSpace(sample=lambda rng, count: [task] * count, size=3)
+    with pytest.raises(ValueError, match="the candidates cannot be saved: JSON cannot express"):
         Curriculum("procurl", space).save(tmp_path / "saved")
 
 

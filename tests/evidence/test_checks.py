@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from procurl import Curriculum, Evidence, TaskPool
+from procurl import Curriculum, Evidence, Scale, TaskPool
 
 
 def curriculum_over(n: int) -> Curriculum:
@@ -38,7 +38,7 @@ def test_what_is_not_a_real_number_is_not_evidence(values):
 
 @pytest.mark.parametrize("step", [1j, "5", b"5", np.datetime64(5, "s"), np.ma.masked, None])
 def test_a_step_is_a_real_number(step):
-    with pytest.raises(TypeError, match="evidence.step must be one number"):
+    with pytest.raises(TypeError, match="evidence.step must be one number, (?!.*task)"):
         curriculum_over(3).observe(Evidence(step, values=[0.1, 0.2, 0.3]))
 
 
@@ -58,3 +58,28 @@ def test_every_kind_of_real_number_is_evidence(values):
     curriculum = curriculum_over(3)
     curriculum.observe(Evidence(0, values=values))
     assert curriculum.success().tolist() == [0.0, 1.0, 1.0]
+
+
+def test_tensors_are_evidence():
+    torch = pytest.importorskip("torch")
+    values = torch.tensor([0.0, 1.0, 1.0], requires_grad=True)
+    for tensor in (values, values.bfloat16(), values.int()):
+        curriculum = curriculum_over(3)
+        curriculum.observe(Evidence(torch.tensor(1), values=tensor))
+        assert curriculum.success().tolist() == [0.0, 1.0, 1.0]
+    with pytest.raises(TypeError, match=r"evidence.values must be 3 numbers: .* requires grad"):
+        curriculum_over(3).observe(Evidence(1, values=[*values]))
+
+
+@pytest.mark.parametrize(
+    ("unit", "error", "message"),
+    [
+        ("no", TypeError, "evidence.scale.unit must be one number, got .*'no'"),
+        ([True, False], ValueError, "evidence.scale.unit must be one number, got .True, False"),
+        (2, ValueError, "evidence.scale.unit must be True or False, got 2"),
+    ],
+)
+def test_a_scale_is_of_zero_and_one_or_not(unit, error, message):
+    evidence = Evidence(1, [0.5] * 3, wins=[1] * 3, losses=[1] * 3, scale=Scale(0, 1, unit))
+    with pytest.raises(error, match=message):
+        curriculum_over(3).observe(evidence)

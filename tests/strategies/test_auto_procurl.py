@@ -5,6 +5,7 @@ import pytest
 
 from procurl import (
     AutoProCuRL,
+    CriticSuccess,
     Curriculum,
     Evidence,
     Gain,
@@ -87,3 +88,8 @@ def test_combinations_have_the_patience_of_their_most_impatient_part():
     assert Mix((AutoProCuRL(patience=3), waiting)).patience == 3
     assert Switch(waiting, other).patience == 10
     assert Mix((other, AutoProCuRL(patience=None))).patience is None
+
+
+def test_an_estimate_without_a_variance_is_named():
+    with pytest.raises(TypeError, match=r"success must estimate the variance .* got CriticSuccess"):
+        make_strategy("procurl", success=CriticSuccess())

@@ -1,5 +1,6 @@
 """Pools: what they hold, what they refuse, and their CSV form."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -71,8 +72,28 @@ def test_a_table_gives_contexts_and_their_names():
 
 def test_a_tensor_gives_contexts():
     torch = pytest.importorskip("torch")
-    pool = TaskPool(torch.arange(8.0).reshape(4, 2))
-    assert pool.contexts.tolist() == np.arange(8.0).reshape(4, 2).tolist()
+    contexts = torch.arange(8.0).reshape(4, 2)
+    for tensor in (contexts, contexts.bfloat16(), contexts.requires_grad_()):
+        pool = TaskPool(tensor, features={"f": tensor[:, 0]})
+        assert pool.contexts.tolist() == np.arange(8.0).reshape(4, 2).tolist()
+        assert pool.features["f"].tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+def test_an_array_of_bfloat16_gives_contexts():
+    pool = TaskPool(np.array([[1, 2], [3, 4]], dtype=ml_dtypes.bfloat16))
+    assert pool.contexts.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_masked_contexts_are_refused():
+    with pytest.raises(TypeError, match="contexts must be numbers, got .* masked entries"):
+        TaskPool(np.ma.masked_array([[1.0], [2.0]], [[False], [True]]))
+    assert len(TaskPool(np.ma.masked_array([[1.0], [2.0]]))) == 2
+
+
+@pytest.mark.parametrize("make", [TaskPool, TaskPool.from_objects])
+def test_a_set_has_no_order_and_is_no_pool(make):
+    with pytest.raises(TypeError, match=r"tasks must have an order, got a set: .*sorted\(tasks\)"):
+        make({"maze", "cave"})
 
 
 def test_objects_that_look_like_contexts_can_stay_opaque():
@@ -102,7 +123,7 @@ def test_seeds_by_number_or_by_name():
         (lambda: TaskPool(np.zeros((0, 2))), "tasks is empty"),
         (lambda: TaskPool(np.zeros(4)), r"shape \[n, d\].*got \[4\]"),
         (lambda: TaskPool([0.5, 0.7]), r"contexts\[:, None\]"),
-        (lambda: TaskPool(np.zeros((2, 2, 2))), r"got \[2, 2, 2\]"),
+        (lambda: TaskPool(np.zeros((2, 2, 2))), r"got \[2, 2, 2\]; .* use TaskPool.from_objects"),
         (lambda: TaskPool([[0.0], [np.nan]]), "finite, got nan at task 1, column 0"),
         (lambda: TaskPool([[0.0]], names=["a", "b"]), "names must name the 1 context columns"),
         (lambda: TaskPool([[0.0, 1.0]], names=["a", "a"]), "names must differ"),
@@ -112,6 +133,7 @@ def test_seeds_by_number_or_by_name():
         (lambda: TaskPool([np.zeros(2), np.zeros(3)]), "the first, 2, got 3 at task 1: .*objects"),
         (lambda: TaskPool(["maze", "cave"], names=["a"]), r"got \['a'\] for opaque tasks"),
         (lambda: TaskPool([[0.0]], features={"f": [1.0, 2.0]}), "feature 'f' must hold 1 numbers"),
+        (lambda: TaskPool([[0.0]], features={"f": ["a"]}), r"1 numbers, got shape \(1,\) of <U1"),
         (lambda: TaskPool([[0.0]], features={"f": [np.inf]}), "feature 'f' must be finite"),
         (lambda: TaskPool([[0.0]], names=["a\nb"]), r"names must not hold control .* 'a\\nb'"),
         (lambda: TaskPool([[0.0]], names=["\ud800"]), "names must not hold control characters"),

@@ -61,6 +61,7 @@ def test_replaced_tasks_take_the_places_of_the_old(pool, new):
         (([0],), {"sample": len}, "pass either low and high, or sample"),
         ((), {"sample": 3}, "sample must be a function of (rng, count), got 3"),
         (([1.0], [0.0]), {}, "high must be at least low in each column"),
+        (([-1e308], [1e308]), {}, "high − low must be finite in each column"),
         (([0.0, 0.0], [1.0]), {}, "low and high must have equally many columns, got 2 and 1"),
         (([[0.0]], [1.0]), {}, "low must hold one finite number per context column"),
         (([0.0], [np.inf]), {}, "high must hold one finite number per context column"),

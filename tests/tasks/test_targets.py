@@ -46,6 +46,8 @@ def test_features_of_both_pools_and_labels_are_kept():
     assert both.features["size"].tolist() == [1, 5]
     assert set(both.features) == {"size", "target"}
     assert both.labels == ("first", "target 0")
+    more = add_targets(both, TaskPool([[2.0], [3.0]]), "far")
+    assert more.labels == ("first", "target 0", "target 1", "target 2")
 
 
 def test_a_marked_pool_survives_a_file(tmp_path):

@@ -1,6 +1,7 @@
 """The tasks of a space that a curriculum currently chooses from, and which of them to replace."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -76,13 +77,9 @@ class Candidates:
         if self.pool.seeds is not None:
             return arrays | {"seeds": self.pool.seeds}
         tasks = [self.pool[task] for task in range(len(self.pool))]
-        try:
-            text = json.dumps(tasks)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"the candidates cannot be saved: {error}. Let sample return contexts, or objects "
-                "that JSON can express"
-            ) from error
+        for task in tasks:
+            _require_json(task)
+        text = json.dumps(tasks)
         return arrays | {"tasks": np.frombuffer(text.encode(), dtype=np.uint8)}
 
     def from_arrays(self, saved: NamedArrays) -> Self:
@@ -94,6 +91,24 @@ class Candidates:
         if len(pool) != len(ages) or pool.names != self.pool.names:
             raise ValueError(f"the saved candidates do not fit {self.space}")
         return type(self)(self.space, pool, ages)
+
+
+def _require_json(part: object) -> None:
+    """Raise unless JSON can express `part` of a task, so that it is the same when it is loaded."""
+    if isinstance(part, dict) and all(isinstance(key, str) for key in part):
+        inside: Iterable[object] = part.values()
+    elif isinstance(part, list):
+        inside = part
+    elif isinstance(part, str | int | float | None):
+        inside = ()
+    else:
+        raise ValueError(
+            f"the candidates cannot be saved: JSON cannot express {part!r:.80}, of type "
+            f"{type(part).__name__}. Let sample return contexts, or objects made of text, numbers, "
+            "lists, and dictionaries whose keys are text"
+        )
+    for each in inside:
+        _require_json(each)
 
 
 def _pool_from(saved: NamedArrays, like: TaskPool) -> TaskPool:

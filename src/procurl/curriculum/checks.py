@@ -43,7 +43,7 @@ def checked_probabilities(strategy: Strategy, state: Any, n: int) -> Floats:
         state: of the strategy.
         n: tasks in the pool.
     """
-    p: Floats = np.asarray(strategy.probabilities(state), dtype=np.float64)
+    p: Floats = np.array(strategy.probabilities(state), dtype=np.float64)  # the caller's own
     if p.shape != (n,) or not p.min() >= 0 or abs(p.sum() - 1) > SUM_TOLERANCE:
         raise ValueError(
             f"{type(strategy).__name__}.probabilities must return one probability for "

@@ -32,7 +32,6 @@ from procurl.curriculum.records import (
     read_prior,
     read_tasks,
     require_outcome_strategy,
-    with_prior,
 )
 from procurl.evidence import Evidence, draw_without_replacement
 from procurl.evidence.checks import LIMIT
@@ -44,7 +43,7 @@ from procurl.internals.state_arrays import add_prefix, restore_arrays, state_arr
 from procurl.monitor import CurriculumMonitor, warn_of_shortfall, warn_without_rollouts
 from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
-from procurl.tasks.matching import match_tasks
+from procurl.tasks.matching import SharedTasks, match_tasks
 from procurl.tasks.pool import TaskPool
 from procurl.tasks.space import TaskSpace
 
@@ -97,8 +96,7 @@ class Curriculum:
         if isinstance(pool, TaskSpace):
             self._candidates = Candidates.draw(pool, self._rng)
             pool = require_renewable(strategy, self._candidates)
-        self.strategy = strategy.bind(pool)
-        self.pool = pool
+        self.strategy, self.pool = strategy.bind(pool), pool
         self.step = 0.0  # training steps at the latest evidence or record
         self._unbound = strategy
         self._state = self.strategy.init(len(pool))
@@ -115,7 +113,8 @@ class Curriculum:
                 raise ValueError("prior is for a fixed pool: a space has no list of its tasks")
             known = read_prior(pool, self.strategy, prior)
             self._state = self.strategy.trust_prior(self._state)
-            self.observe(no_outcomes(self.strategy, len(pool), self.step, known))
+            unplayed = no_outcomes(self.strategy, len(pool), self.step, known)
+            self.observe(unplayed._replace(noise=None))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_lock"}
@@ -177,7 +176,7 @@ class Curriculum:
     def learning_mask(self) -> NDArray[np.bool_] | None:
         """[n] the tasks whose episodes the agent should learn from; None: all of them."""
         mask = self.strategy.learning_mask(self._state)
-        return None if mask is None else np.asarray(mask, dtype=bool)
+        return None if mask is None else np.array(mask, dtype=bool)
 
     def observe(self, evidence: Evidence) -> None:
         """Update the strategy with new evidence; bad evidence raises and changes nothing.
@@ -257,17 +256,11 @@ class Curriculum:
         if self.space is not None:
             raise ValueError(f"pool changes on its own: the curriculum draws it from {self.space}")
         with self._lock:
-            strategy, n = self._unbound.bind(pool), len(pool)
-            fresh = strategy.init(n)
-            if prior is not None:
-                fresh = with_prior(strategy, fresh, n, self.step, read_prior(pool, strategy, prior))
+            strategy = self._unbound.bind(pool)
+            known = None if prior is None else read_prior(pool, strategy, prior)
             shared = match_tasks(self.pool, pool)
             self.refresh()
-            state = self._state
-            if prior is not None and set(strategy.needs) <= PROVIDED:  # trust is not task by task
-                state = with_prior(self.strategy, state, len(self.pool), self.step)
-            self._move(strategy, pool, strategy.carry_over(state, fresh, shared))
-            self._observed = self._observed or prior is not None
+            self._move(strategy, pool, shared, known)
             self._monitor.pool = pool
 
     def renew(self, playing: Any = ()) -> Ids:
@@ -290,15 +283,21 @@ class Curriculum:
             self._renewal_due = False
             if ids.size:
                 pool, n = self._candidates.pool, len(self.pool)
-                strategy = self._unbound.bind(pool)
-                kept = kept_tasks(n, ids)
-                self._move(strategy, pool, strategy.carry_over(self._state, strategy.init(n), kept))
+                self._move(self._unbound.bind(pool), pool, kept_tasks(n, ids))
             return ids
 
-    def _move(self, strategy: Strategy, pool: TaskPool, state: Any) -> None:
-        """Continue on `pool` with the strategy and state that belong to it."""
-        if self._observed and set(strategy.needs) <= PROVIDED:
-            state = strategy.update(state, no_outcomes(strategy, len(pool), self.step))
+    def _move(
+        self, strategy: Strategy, pool: TaskPool, shared: SharedTasks, prior: Floats | None = None
+    ) -> None:
+        """Continue on `pool` with `strategy` bound to it; `prior` [n] is for tasks not `shared`."""
+        if prior is not None and not self._observed:
+            shared = SharedTasks(shared.before[:0], shared.after[:0])  # nothing is known of any
+        state = strategy.carry_over(self._state, strategy.init(len(pool)), shared)
+        if prior is not None:
+            prior[shared.after] = np.nan
+            state, self._observed = strategy.trust_prior(state), True
+        if self._observed and (prior is not None or set(strategy.needs) <= PROVIDED):
+            state = strategy.update(state, no_outcomes(strategy, len(pool), self.step, prior))
         self.strategy, self.pool, self._state = strategy, pool, state
         self._forget_distribution()
 
@@ -384,7 +383,8 @@ class Curriculum:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to one file of arrays and JSON, without pickled code."""
         saved = self.state_dict()
-        write_archive(path, saved, saved.pop("state"))
+        arrays = saved.pop("state")
+        write_archive(path, saved, arrays)
 
     def load(self, path: str | PathLike[str]) -> Self:
         """Continue from a file written by `save`, with the same strategy and pool."""

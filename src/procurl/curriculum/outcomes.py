@@ -108,8 +108,8 @@ class OutcomeBuffer:
         return Outcomes(*(np.concatenate(parts) for parts in zip(*self._pending, strict=True)))
 
     def arrays(self) -> NamedArrays:
-        """Everything needed to continue identically; nothing before the first outcome."""
-        if not self._seen.returns.count and not self._pending:
+        """Everything needed to continue identically; nothing before the first record."""
+        if not (self._pending or self._seen.returns.count or self._seen.refreshed_at):
             return {}
         joined = {f"pending.{name}": array for name, array in state_arrays(self._joined()).items()}
         return joined | state_arrays(self._seen)
@@ -125,7 +125,7 @@ class OutcomeBuffer:
         tasks, *numbers = pending
         if not _are_outcomes(tasks, numbers, n):
             raise ValueError(f"the saved outcomes do not fit a pool of {n} tasks")
-        if len(tasks):
+        if len(tasks) or buffer._seen.records:  # a record may have skipped all outcomes
             buffer._pending.append(Outcomes(tasks.astype(np.int64), *numbers))
         return buffer
 

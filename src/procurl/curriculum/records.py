@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from procurl.curriculum.outcomes import Outcomes
 from procurl.evidence import Evidence, Scale
 from procurl.evidence.checks import LIMIT
-from procurl.internals.arrays import Floats, Ids
+from procurl.internals.arrays import Floats, Ids, is_numeric, on_host
 from procurl.internals.checks import suggest
 from procurl.strategies.registry import strategy_name
 from procurl.strategies.strategy import Strategy
@@ -59,21 +59,21 @@ def read_outcomes(
         if (counts < 0).any():
             raise ValueError(f"{name} count episodes and must not be negative, got {counts.min()}")
     both = np.concatenate([np.ones(len(ids)), np.zeros(len(ids))])
-    return Outcomes(np.concatenate([ids, ids]), both, np.concatenate([won, lost]))
+    episodes = np.concatenate([won, lost])
+    some = episodes > 0.0  # outcomes that no episode had were not seen
+    return Outcomes(np.concatenate([ids, ids])[some], both[some], episodes[some])
 
 
 def read_tasks(pool: TaskPool, tasks: Any) -> Ids:
     """[m] task ids from ids or labels; raises on one that is not in the pool."""
-    given = np.atleast_1d(np.asarray(_on_host(tasks)))
-    if given.dtype.kind == "O" and all(isinstance(task, Integral) for task in given.flat):
-        given = given.astype(np.int64)
+    given = np.atleast_1d(np.asarray(on_host(tasks)))
     if given.ndim != 1:
         raise ValueError(f"tasks must be one list of task ids or labels, got shape {given.shape}")
     if given.size == 0:
         return np.zeros(0, dtype=np.int64)
     if given.dtype.kind in "UO" and all(isinstance(task, str) for task in given.tolist()):
         return _by_label(pool, given.tolist())
-    if given.dtype.kind not in "iu":
+    if given.dtype.kind not in "iu" and not all(isinstance(task, Integral) for task in given.flat):
         raise TypeError(
             f"tasks must be task ids from 0 to {len(pool) - 1}, or labels of the pool, "
             f"got {given[0]!r}"
@@ -101,12 +101,16 @@ def _by_label(pool: TaskPool, labels: list[str]) -> Ids:
 def _numbers(argument: str, given: Any, m: int, tasks: str = "tasks passed") -> Floats:
     """[m] `given` in double precision; None becomes NaN."""
     try:
-        array: NDArray[Any] = np.atleast_1d(np.asarray(_on_host(given)))
-        if array.dtype.kind not in "biufO":
+        if np.ma.is_masked(given):
+            raise TypeError("got masked entries")
+        array: NDArray[Any] = np.atleast_1d(np.asarray(on_host(given)))
+        if not is_numeric(array.dtype) and not _are_objects(array):
             raise TypeError(f"got {given!r:.80}")
         numbers = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last by a list of tensors
         raise TypeError(f"{argument} must be numbers, or None to skip an entry: {error}") from error
+    except OverflowError as error:  # an integer of more than 308 digits
+        raise ValueError(f"{argument} must be at most {LIMIT:g} in size: {error}") from error
     if numbers.shape != (m,):
         raise ValueError(
             f"{argument} must hold one number for each of the {m} {tasks}, "
@@ -118,12 +122,9 @@ def _numbers(argument: str, given: Any, m: int, tasks: str = "tasks passed") -> 
     return numbers
 
 
-def _on_host(given: Any) -> Any:
-    """A PyTorch tensor as NumPy can read it, whatever its device and type; all else as it is."""
-    if not hasattr(given, "detach"):
-        return given
-    tensor = given.detach().cpu()
-    return tensor.double() if tensor.is_floating_point() else tensor
+def _are_objects(array: NDArray[Any]) -> bool:
+    """Whether `array` holds objects, such as None, of which none is text that NumPy would read."""
+    return array.dtype.kind == "O" and not any(isinstance(x, str | bytes) for x in array.flat)
 
 
 def _require_measurable(strategy: Strategy, outcomes: Floats) -> None:
@@ -166,12 +167,11 @@ def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
 
 
 def no_outcomes(strategy: Strategy, n: int, step: float, values: Any = None) -> Evidence:
-    """Evidence of n tasks that were not played since the previous evidence."""
+    """Evidence of n tasks that were not played since the previous evidence.
+
+    Its noise is NaN: each task keeps the noise that it has.
+    """
     none = np.zeros(n)
-    fields = dict.fromkeys(("wins", "losses", "played", "noise"), none) | {"values": values}
+    fields: dict[str, Any] = dict.fromkeys(("wins", "losses", "played"), none)
+    fields |= {"values": values, "noise": np.full(n, np.nan)}
     return Evidence(step, **{k: v for k, v in fields.items() if k in strategy.uses})
-
-
-def with_prior(strategy: Strategy, state: Any, n: int, step: float, rates: Any = None) -> Any:
-    """`state` of n tasks in which `rates` [n] are trusted; None: those that it estimates itself."""
-    return strategy.update(strategy.trust_prior(state), no_outcomes(strategy, n, step, rates))

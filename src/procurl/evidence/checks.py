@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from procurl.evidence.evidence import Evidence
 from procurl.evidence.returns import Scale
+from procurl.internals.arrays import is_numeric, on_host
 from procurl.internals.checks import require_number
 
 COUNTS = ("wins", "losses", "partial", "played", "rollouts")
@@ -57,7 +58,10 @@ def _scale(given: Any) -> Scale | None:
         require_number(f"evidence.scale.{name}", bound, at_least=-LIMIT, at_most=LIMIT)
     if high < low:
         raise ValueError(f"evidence.scale.high must be at least low={low}, got {high}")
-    return Scale(np.float64(low), np.float64(high), np.bool_(given.unit))
+    unit = _scalar("evidence.scale.unit", given.unit)
+    if unit not in (False, True):
+        raise ValueError(f"evidence.scale.unit must be True or False, got {unit!r}")
+    return Scale(np.float64(low), np.float64(high), np.bool_(unit))
 
 
 def _scalar(argument: str, given: Any) -> Any:
@@ -91,16 +95,15 @@ def _plain(argument: str, given: Any, expected: str) -> NDArray[Any]:
             "or leave the field out"
         )
     try:
-        array = np.asarray(given)
-    except (TypeError, ValueError) as error:
+        array = np.asarray(on_host(given))
+    except (TypeError, ValueError, RuntimeError) as error:  # the last by a list of tensors
         raise TypeError(f"{argument} must be {expected}: {error}") from error
-    kind = array.dtype.kind
-    # bfloat16 and its kin are of the kind V, like structured arrays, but not of the type void.
-    if kind in "biuf" or (kind == "V" and array.dtype.type is not np.void):
+    if is_numeric(array.dtype):
         return array
     for task, value in enumerate(array.flat):
-        if kind != "O" or not isinstance(value, Real):
-            raise TypeError(f"{argument} must be {expected}, got {value!r:.80} for task {task}")
+        if array.dtype.kind != "O" or not isinstance(value, Real):
+            where = f" for task {task}" if array.ndim else ""
+            raise TypeError(f"{argument} must be {expected}, got {value!r:.80}{where}")
     return array
 
 

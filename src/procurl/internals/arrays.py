@@ -30,6 +30,20 @@ def namespace(*values: object) -> Any:
     return np
 
 
+def on_host(given: Any) -> Any:
+    """A PyTorch tensor as NumPy can read it, whatever its device and type; all else as it is."""
+    if not hasattr(given, "detach"):
+        return given
+    tensor = given.detach().cpu()
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def is_numeric(dtype: np.dtype[Any]) -> bool:
+    """Whether a type is of booleans, integers or real numbers, such as JAX's bfloat16."""
+    # bfloat16 and its kin are of the kind V, like structured arrays, but not of the type void.
+    return dtype.kind in "biuf" or (dtype.kind == "V" and dtype.type is not np.void)
+
+
 def pool_array(n: int, value: float = 0.0) -> NDArray[np.floating]:
     """[n] `value` for every task, in single precision if the pool is large."""
     return np.full(n, value, dtype=np.float32 if n >= LARGE else np.float64)

@@ -82,6 +82,12 @@ class AutoProCuRL(SuccessStrategy):
 
     def check(self) -> None:
         super().check()
+        if not hasattr(self.success, "spread"):
+            raise TypeError(
+                "success must estimate the variance of outcomes as well, as JointSuccess does, got "
+                f"{type(self.success).__name__}: use procurl-val with this estimate, as in "
+                "make_strategy('procurl-val', success=…)"
+            )
         require_patience(self.patience)
 
 

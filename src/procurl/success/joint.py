@@ -149,11 +149,10 @@ class JointSuccess(Success):
         )
 
     def trust_prior(self, state: JointState) -> JointState:
-        if state.judged:  # by a critic or an earlier prior, which has earned its trust
+        """As of `Strategy.trust_prior`; tasks without a rate have that of the near tasks."""
+        if state.judged:  # outcomes have shown how far to trust rates
             return state
-        return state._replace(
-            critic=state.around, judged=np.asarray(True), advantage=np.asarray(PRIOR_ADVANTAGE)
-        )
+        return state._replace(advantage=np.asarray(PRIOR_ADVANTAGE), critic=state.around.copy())
 
     def estimate(self, state: JointState) -> Array:
         return state.estimate

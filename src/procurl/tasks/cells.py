@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.internals.arrays import Array, namespace
+from procurl.tasks.scaling import scaled_columns
 
 SMALLEST = 4  # tasks in a cell of the finest level, at least
 
@@ -26,11 +27,9 @@ def nested_cells(contexts: NDArray[np.floating]) -> Cells:
         contexts: [n, d].
     """
     n = len(contexts)
-    low, high = contexts.min(axis=0), contexts.max(axis=0)
-    span = np.where(high > low, high - low, 1.0)
     columns = np.empty((contexts.shape[1], n), dtype=np.float32)  # read one by one
     for j, column in enumerate(columns):
-        column[:] = (contexts[:, j] - low[j]) / span[j]
+        column[:] = scaled_columns(contexts[:, j])
     order = positions = np.arange(n)  # `columns` [d, n] are in this order
     starts = np.array([0, n])
     while n // (2 * (len(starts) - 1)) >= SMALLEST:

@@ -20,23 +20,33 @@ class SharedTasks(NamedTuple):
 def match_tasks(before: TaskPool, after: TaskPool) -> SharedTasks:
     """The tasks of both pools: equal labels, or equal tasks if one of the pools has no labels.
 
+    Context columns of the same names are compared by name, in any order, all others by position.
+
     >>> match_tasks(TaskPool(["a", "b", "c"]), TaskPool(["c", "d", "a"]))
     SharedTasks(before=array([2, 0]), after=array([0, 2]))
     """
     labels = before.labels is not None and after.labels is not None
-    place = {key: task for task, key in enumerate(_keys(before, labels))}
-    found = [place.get(key, -1) for key in _keys(after, labels)]
+    names = before.names if set(before.names) == set(after.names) else after.names
+    place = {key: task for task, key in enumerate(_keys(before, labels, before.names))}
+    found = [place.get(key, -1) for key in _keys(after, labels, names)]
     ids = np.asarray(found, dtype=np.int64)
     shared = np.flatnonzero(ids >= 0)
     return SharedTasks(ids[shared], shared)
 
 
-def _keys(pool: TaskPool, labels: bool) -> list[Hashable]:
-    """What identifies each task of a pool; raises if two tasks are equal."""
+def _keys(pool: TaskPool, labels: bool, names: tuple[str, ...]) -> list[Hashable]:
+    """What identifies each task of a pool; raises if two tasks are equal.
+
+    Args:
+        pool: the tasks.
+        labels: whether their labels do.
+        names: its context columns, in the order to compare them in.
+    """
     if labels and pool.labels is not None:
         return list(pool.labels)
     if pool.contexts is not None:
-        rows = np.ascontiguousarray(pool.contexts + 0.0)  # −0 becomes 0
+        columns = pool.contexts[:, [pool.names.index(name) for name in names]]
+        rows = np.ascontiguousarray(columns + 0.0)  # −0 becomes 0
         keys: list[Hashable] = [row.tobytes() for row in rows]
     else:
         keys = [_key(pool[task], task) for task in range(len(pool))]

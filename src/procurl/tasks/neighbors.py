@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from procurl.internals.arrays import BLOCK, LARGE, Array, by_blocks
+from procurl.tasks.scaling import scaled_columns
 
 
 class Neighbors(NamedTuple):
@@ -41,8 +42,7 @@ def _nearest(contexts: Array, k: int) -> tuple[NDArray[np.int32], NDArray[np.flo
     from scipy.spatial import cKDTree
 
     n = len(contexts)
-    low, high = contexts.min(axis=0), contexts.max(axis=0)
-    tree = cKDTree((contexts - low) / np.where(high > low, high - low, 1.0))
+    tree = cKDTree(scaled_columns(contexts))
     tasks = np.empty((n, k), dtype=np.int32)
     distances = np.empty((n, k), dtype=np.float32 if n >= LARGE else np.float64)
     for start in range(0, n, BLOCK):

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from procurl.internals.arrays import is_numeric, on_host
 from procurl.internals.checks import require_integer, require_number
 from procurl.tasks.pool_csv import FEATURE_PREFIX, has_control, read_table, write_table
 
@@ -50,7 +51,7 @@ class TaskPool:
         labels: Sequence[str] | None = None,
     ) -> None:
         contexts = _as_contexts(tasks)
-        objects = None if contexts is not None else tuple(tasks)
+        objects = None if contexts is not None else _in_order(tasks)
         if names is None and _is_table(tasks):
             names = _column_names(tasks)
         self._fill(contexts, objects, names, features, labels)
@@ -86,7 +87,7 @@ class TaskPool:
         Contexts tell which tasks are neighbors. Use this method if the numbers do not.
         """
         pool = cls.__new__(cls)
-        pool._fill(None, tuple(tasks), features=features, labels=labels)
+        pool._fill(None, _in_order(tasks), features=features, labels=labels)
         return pool
 
     @classmethod
@@ -236,19 +237,31 @@ def _freeze(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def _in_order(tasks: Iterable[Any]) -> tuple[Any, ...]:
+    """The tasks, whose positions are their ids; raises if the order differs between processes."""
+    if isinstance(tasks, set | frozenset):
+        raise TypeError(
+            f"tasks must have an order, got a {type(tasks).__name__}: pass a list, such as "
+            "sorted(tasks)"
+        )
+    return tuple(tasks)
+
+
 def _as_contexts(tasks: Any) -> Matrix | None:
     """`tasks` as a finite matrix, or None if they are opaque."""
     if isinstance(tasks, str | bytes | Mapping) or not hasattr(tasks, "__len__"):
         raise TypeError(
             f"tasks must be contexts [n, d] or a sequence of tasks, got {type(tasks).__name__}"
         )
+    if np.ma.is_masked(tasks):
+        raise TypeError("contexts must be numbers, got an array with masked entries: fill them")
     if _is_table(tasks):
         try:
             array = np.asarray(tasks, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"every column of a data frame must hold numbers: {error}") from error
     elif hasattr(tasks, "__array__"):
-        array = np.asarray(tasks)
+        array = np.asarray(on_host(tasks))
     elif len(tasks) and all(
         isinstance(task, list | tuple | np.ndarray | float | np.floating) for task in tasks
     ):
@@ -259,12 +272,15 @@ def _as_contexts(tasks: Any) -> Matrix | None:
             return None
     else:
         return None
-    if array.dtype.kind not in "biuf":
+    if not is_numeric(array.dtype):
         return None
     if array.ndim != 2 or array.shape[1] == 0:
+        remedy = "for one context column use contexts[:, None], for seeds TaskPool.from_seeds"
+        if array.ndim > 2:
+            remedy = "for tasks that are arrays use TaskPool.from_objects"
         raise ValueError(
             f"contexts must have the shape [n, d] with d of at least 1, got {list(array.shape)}; "
-            "for one context column use contexts[:, None], for seeds TaskPool.from_seeds"
+            f"{remedy}"
         )
     contexts = array.astype(np.float64)
     bad = np.argwhere(~np.isfinite(contexts))
@@ -341,9 +357,12 @@ def _checked_features(features: Mapping[str, Any] | None, n: int) -> dict[str, M
         )
     checked = {}
     for name, given in (features or {}).items():
-        column = np.asarray(given)
-        if column.shape != (n,) or column.dtype.kind not in "biuf":
-            raise ValueError(f"feature {name!r} must hold {n} numbers, got shape {column.shape}")
+        column = np.asarray(on_host(given))
+        if column.shape != (n,) or not is_numeric(column.dtype):
+            raise ValueError(
+                f"feature {name!r} must hold {n} numbers, got shape {column.shape} of "
+                f"{column.dtype}"
+            )
         if not np.isfinite(column).all():
             raise ValueError(f"feature {name!r} must be finite")
         checked[_checked_name("features", str(name))] = _freeze(column.astype(np.float64))

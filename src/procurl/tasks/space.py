@@ -237,4 +237,11 @@ def _checked_bounds(low: Any, high: Any) -> tuple[Floats, Floats]:
         raise ValueError(
             f"high must be at least low in each column, got low={low!r} and high={high!r}"
         )
+    with np.errstate(over="ignore"):
+        distances = bounds[1] - bounds[0]
+    if not np.isfinite(distances).all():
+        raise ValueError(
+            f"high − low must be finite in each column, got low={low!r} and high={high!r}: "
+            "narrow the range"
+        )
     return bounds[0], bounds[1]

@@ -1,6 +1,7 @@
 """Targets: the tasks of a pool that matter in the end, marked by a feature column."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
@@ -142,4 +143,8 @@ def _labels(pool: TaskPool, new: list[int]) -> list[str] | None:
     """The labels of the pool's tasks, and one for each new target; None if the pool has none."""
     if pool.labels is None:
         return None
-    return [*pool.labels, *(f"{TARGET} {i}" for i in new)]
+    labels = dict.fromkeys(pool.labels)
+    for i in new:
+        free = (label for k in count(i) if (label := f"{TARGET} {k}") not in labels)
+        labels[next(free)] = None
+    return list(labels)

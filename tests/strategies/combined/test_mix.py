@@ -169,6 +169,7 @@ def test_parts_that_cannot_share_evidence_are_refused(strategies, message):
     [
         ((1.0,), "weights must hold one number for each of the 2 strategies, got (1.0,)"),
         ((1.0, -0.5), "every weight must be a finite number of at least 0, got -0.5"),
+        ((1e308, 1e308), "the sum of the weights must be finite, got (1e+308, 1e+308)"),
         ((0.0, 0.0), "at least one weight must be above 0, got (0.0, 0.0)"),
         ("0.5+many", "weights must be numbers joined with +, such as 0.8+0.2, got '0.5+many'"),
     ],

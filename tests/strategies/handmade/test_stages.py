@@ -226,3 +226,19 @@ def test_a_stage_that_was_left_or_is_the_only_one_is_not_reported(strategy, capl
     curriculum.observe(outcomes(100))
     curriculum.warn_of_shortfall()
     assert not caplog.messages
+
+
+def test_on_a_pool_with_fewer_stages_the_last_one_is_played():
+    """Four tasks make four stages and the whole pool, of which the last is reached; two make two.
+
+    The other pool therefore ends with its third stage, which is all of it.
+    """
+    curriculum = Curriculum(make_strategy("stages", until="steps:1"), POOL)
+    for step in range(1, 6):
+        curriculum.observe(outcomes(step))
+    assert curriculum.metrics().strategy["stage"] == 4
+    curriculum.change_pool(POOL.subset([0, 3]))
+    assert curriculum.metrics().strategy["stage"] == 2
+    np.testing.assert_allclose(curriculum.probabilities(), [0.5, 0.5])
+    curriculum.observe(outcomes(6, (0, 0), (0, 0)))
+    assert curriculum.metrics().strategy["stage"] == 2

@@ -134,9 +134,13 @@ def test_metrics_show_the_success_on_targets():
         (TaskPool([[0.0], [1.0]]), "targets='target' is not a feature of the pool"),
         (line(0, 0, 0), "no task of the pool is marked .* on all 3 tasks"),
         (TaskPool.from_seeds(3, features={"target": [0, 1, 1]}), "needs a pool with contexts"),
+        (
+            TaskPool([[1.0, 2e18], [1.0, 0.0]], names=["x", "time"], features={"target": [0, 1]}),
+            "contexts of at most 1e.18 in size, .* got 2e.18 in 'time': use another unit",
+        ),
     ],
 )
-def test_a_pool_without_targets_is_refused(pool, message):
+def test_a_pool_that_does_not_fit_is_refused(pool, message):
     with pytest.raises(ValueError, match=message):
         Curriculum("procurl-target", pool)
 

@@ -1,5 +1,6 @@
 """Mix: a weighted mix of strategies."""
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -95,6 +96,8 @@ class Mix(Combination):
             require_number("every weight", weight, at_least=0.0)
         if not sum(weights) > 0:
             raise ValueError(f"at least one weight must be above 0, got {weights!r}")
+        if not math.isfinite(sum(weights)):
+            raise ValueError(f"the sum of the weights must be finite, got {weights!r}")
 
 
 def _read_weights(text: str) -> tuple[float, ...]:

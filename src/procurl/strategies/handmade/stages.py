@@ -24,6 +24,7 @@ from procurl.strategies.conditions import (
 from procurl.strategies.handmade.splitting import order_of, split
 from procurl.strategies.handmade.stage import Stage, read_stages
 from procurl.strategies.strategy import Strategy
+from procurl.tasks.matching import SharedTasks
 from procurl.tasks.pool import TaskPool
 
 
@@ -181,6 +182,15 @@ class Stages(Strategy):
         members = np.concatenate([rows, np.ones((int(whole), len(pool)), dtype=bool)])
         first = np.where(members.any(axis=0), members.argmax(axis=0), len(members))
         return replace(self, tasks=StageTasks(members.astype(np.int32), first.astype(np.int32)))
+
+    def carry_over(
+        self, state: StagesState, fresh: StagesState, shared: SharedTasks
+    ) -> StagesState:
+        """The stage stays; on a pool that is cut into fewer stages, it is at most the last."""
+        assert self.tasks is not None
+        carried: StagesState = super().carry_over(state, fresh, shared)
+        last = np.asarray(len(self.tasks.members) - 1, dtype=np.int32)
+        return carried._replace(stage=np.minimum(carried.stage, last))
 
     def check(self) -> None:
         if self.stages is not None:

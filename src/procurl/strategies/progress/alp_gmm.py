@@ -22,6 +22,7 @@ from procurl.strategies.progress.visits import (
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.matching import SharedTasks
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.scaling import scaled_columns
 
 SUGGESTED_FITS = 5  # in training that was too short for one
 
@@ -85,8 +86,7 @@ class ALPGMM(Strategy):
                 f"of {len(pool)} tasks has none. Pass TaskPool an array with a row per task, or a "
                 "CSV file with a column per number, or use learning-progress, which needs none"
             )
-        low, high = pool.contexts.min(axis=0), pool.contexts.max(axis=0)
-        return replace(self, contexts=(pool.contexts - low) / np.where(high > low, high - low, 1.0))
+        return replace(self, contexts=scaled_columns(pool.contexts))
 
     def init(self, n: int) -> ALPGMMState:
         return ALPGMMState(

@@ -13,6 +13,7 @@ from procurl.tasks.pool import TaskPool
 from procurl.tasks.targets import target_ids
 
 BLOCK = 2**15  # distances at a time on NumPy, few enough to stay in the cache
+FARTHEST = 1e18  # that a context may be from 0: squares of distances fit single precision
 HIGHEST = 1.0 / 16.0  # largest potential that is possible: PoS · (1 − PoS) is at most 1/4
 
 
@@ -108,8 +109,21 @@ class Correlation(Potential):
         marked = target_ids(pool, self.targets)
         if len(marked) > self.samples:  # spread evenly over all of them
             marked = marked[np.arange(self.samples) * len(marked) // self.samples]
+        _require_measurable(pool.names, pool.contexts)
         contexts = (pool.contexts - pool.contexts.mean(axis=0)).astype(np.float32)
         return {"places": Places(contexts, marked.astype(np.int32))}
+
+
+def _require_measurable(names: tuple[str, ...], contexts: Array) -> None:
+    """Raise unless the squares of distances between `contexts` [n, d] fit single precision."""
+    for name, column in zip(names, contexts.T, strict=True):
+        farthest = np.abs(column).max()
+        if farthest > FARTHEST:
+            raise ValueError(
+                f"procurl-target needs contexts of at most {FARTHEST:g} in size, because it "
+                f"measures the distances between them, got {farthest:g} in {name!r}: use another "
+                "unit for this column"
+            )
 
 
 def _largest(xp: Any, contexts: Array, centers: Array, logs: Array, bandwidth: Array) -> Array:

@@ -4,10 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from procurl.internals.arrays import Array, Floats, Ids, compute_if, namespace
+from procurl.internals.arrays import Array, Ids, compute_if, namespace
 from procurl.strategies.targeted.assignment import assign
 from procurl.tasks.cells import nested_cells
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.scaling import scaled_columns
 from procurl.tasks.targets import target_ids
 
 STEP = 0.1  # of a particle; the paper's experiments have 0.10 and 0.13 on average
@@ -49,7 +50,7 @@ def terrain_of(pool: TaskPool, targets: str, particles: int, candidates: int) ->
     order = cells[cells < n]
     some = np.union1d(_evenly(order, min(candidates, n)), marked)
     return Terrain(
-        _scaled(pool.contexts),
+        scaled_columns(pool.contexts).astype(np.float32),
         some.astype(np.int32),
         _evenly(marked, particles).astype(np.int32),
         _evenly(order, particles).astype(np.int32),
@@ -60,11 +61,6 @@ def terrain_of(pool: TaskPool, targets: str, particles: int, candidates: int) ->
 def _evenly(ids: Ids, count: int) -> Ids:
     """[count] of `ids`, evenly spaced, or repeated equally often up to one."""
     return ids[(2 * np.arange(count) + 1) * len(ids) // (2 * count)]
-
-
-def _scaled(contexts: Floats) -> Array:
-    low, high = contexts.min(axis=0), contexts.max(axis=0)
-    return ((contexts - low) / np.where(high > low, high - low, 1.0)).astype(np.float32)
 
 
 def transport(
