@@ -17,6 +17,7 @@ from procurl import TaskPool, load_policy
 from procurl.envs import make_host_env, make_pool, resolve_environment
 from procurl.experiments.algorithms import AlgorithmSettings
 from procurl.experiments.batches import Job, RunBatch
+from procurl.experiments.engines import sb3_students
 from procurl.experiments.engines.registry import ENGINES, make_trainer
 from procurl.experiments.running.batch import train_batch
 from procurl.internals.settings import describe
@@ -92,6 +93,13 @@ def test_runs_are_evaluated_at_every_interval_and_at_the_end(engine):
     for run in runs:
         assert [(e.step, e.train_steps) for e in run] == [(64, 64), (128, 128), (160, 160)]
     assert not equal(runs[0][-1], runs[1][-1])  # their seeds differ
+
+
+@pytest.mark.parametrize("name", ["A2C", "DQN"])
+def test_an_interval_that_is_longer_than_a_chunk_ends_where_it_is_due(name, monkeypatch):
+    monkeypatch.setattr(sb3_students, "CHUNK", 40)
+    for run in evaluations_of(train_batch(job_of(f"own environment, {name}"), BATCH, None)):
+        assert [(e.step, e.train_steps) for e in run] == [(64, 64), (128, 128), (160, 160)]
 
 
 @pytest.mark.soak

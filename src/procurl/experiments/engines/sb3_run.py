@@ -108,7 +108,8 @@ class SB3Run:
     def advance(self) -> None:
         """Train for one update, and evaluate if due."""
         before = self._steps
-        at_most = min(self.eval_every, max(1, self._total - before))
+        until_due = self.eval_every - before % self.eval_every
+        at_most = min(until_due, max(1, self._total - before))
         self._steps += self._student.chunk(self.model.n_envs, at_most)
         if self.stopped_at is None:
             start = time.perf_counter()
