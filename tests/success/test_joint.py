@@ -116,6 +116,13 @@ def test_a_critic_that_predicts_outcomes_is_trusted_and_no_other(critic, low, hi
     assert state.estimate[2] == pytest.approx(expected, abs=0.05)
 
 
+def test_with_bounds_the_critic_is_calibrated_without_a_scale():
+    """A tenth, half and nine tenths of two episodes are won where values are 5, 30 and 55 of 60."""
+    shares = {"wins": [0.2, 1.0, 1.8], "losses": [1.8, 1.0, 0.2], "values": [5.0, 30.0, 55.0]}
+    state = after(JointSuccess(v_min=0.0, v_max=60.0), *(evidence(k, **shares) for k in range(5)))
+    assert state.critic == pytest.approx([0.1, 0.5, 0.9], abs=0.02)
+
+
 def test_without_a_critic_there_is_nothing_to_trust():
     state = after(JointSuccess(), *(evidence(k, wins=[1, 0], losses=[0, 1]) for k in range(5)))
     assert state.advantage == 0.0

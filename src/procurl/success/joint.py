@@ -16,7 +16,7 @@ from procurl.internals.checks import (
 )
 from procurl.internals.settings import ADDED, AUTO
 from procurl.success.bounds import Bound, are_given, complete_bounds
-from procurl.success.calibration import calibrated_values
+from procurl.success.calibration import calibrate_unless, calibrated_values
 from procurl.success.counts import (
     DECAY,
     OutcomeCounts,
@@ -213,11 +213,15 @@ class JointSuccess(Success):
 
     def _critic(self, state: JointState, recent: OutcomeCounts, evidence: Evidence) -> Array:
         """[n] what the critic says, in [0, 1]; what it said last if it says nothing."""
-        if evidence.values is None:
+        values = evidence.values
+        if values is None:
             return state.critic
-        xp = namespace(evidence.values, recent.wins)
+        xp = namespace(values, recent.wins)
         with np.errstate(invalid="ignore", over="ignore"):
-            new = calibrated_values(evidence, recent)
+            if evidence.scale is None and are_given(self):
+                new = calibrate_unless(self.v_min == 0.0 and self.v_max == 1.0, values, recent)
+            else:
+                new = calibrated_values(evidence, recent)
             return by_blocks(
                 lambda new, old: xp.clip(keep_finite(new, old), 0.0, 1.0), new, state.critic
             )
