@@ -7,7 +7,7 @@ pytest.importorskip("trl")
 
 from procurl.experiments import read_store, write_report
 from procurl.trl import PromptRecorder
-from procurl.trl.recorder import share_with_signal
+from procurl.trl.recorder import have_signal
 from tests.trl.toy import Reward, make_dataset, make_trainer
 
 pytestmark = [
@@ -23,14 +23,14 @@ def evaluate(model):
     return np.arange(12) / 12
 
 
-def record(out, folder, strategy="procurl-out", resume=None, seed=3, **changes):
+def record(out, folder, strategy="procurl-out", resume=None, seed=3, every=2, **changes):
     """A finished trainer whose run is recorded in `out`, and its reward."""
     dataset, reward = make_dataset(size=[float(i // 4) for i in range(12)]), Reward()
     curriculum = {"strategy": strategy, "contexts": ["size"]}
     trainer = make_trainer(
         folder, dataset, reward, curriculum=curriculum, max_steps=6, seed=seed, **changes
     )
-    trainer.add_callback(PromptRecorder(trainer, out, evaluate, env="toy", every=2))
+    trainer.add_callback(PromptRecorder(trainer, out, evaluate, env="toy", every=every))
     trainer.train(resume_from_checkpoint=resume)
     return trainer, reward
 
@@ -64,11 +64,13 @@ def test_a_report_shows_what_was_recorded(tmp_path):
         assert (tmp_path / "out" / f"{name}.png").exists()
 
 
-def test_a_resumed_run_continues_its_record(tmp_path):
-    saving = {"save_strategy": "steps", "save_steps": 4}
+@pytest.mark.parametrize("at", [4, 5])
+def test_a_resumed_run_continues_its_record(tmp_path, at):
+    """Also from a checkpoint between two evaluations."""
+    saving = {"save_strategy": "steps", "save_steps": at}
     record(tmp_path / "whole", tmp_path / "run", **saving)
     record(tmp_path / "out", tmp_path / "first", **saving)
-    checkpoint = str(tmp_path / "first" / "checkpoint-4")
+    checkpoint = str(tmp_path / "first" / f"checkpoint-{at}")
     record(tmp_path / "out", tmp_path / "second", resume=checkpoint, **saving)
     details = []
     for folder in ("whole", "out"):
@@ -94,4 +96,4 @@ def test_mistakes_are_named(tmp_path):
 def test_groups_with_equal_rewards_have_no_signal():
     nan = np.nan
     rewards = np.array([[1.0, 1.0], [0.0, 1.0], [nan, 1.0], [nan, nan]])
-    assert share_with_signal(rewards) == 0.25
+    assert have_signal(rewards).tolist() == [False, True, False, False]

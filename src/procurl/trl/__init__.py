@@ -10,7 +10,8 @@ try:
 except ImportError as error:
     raise ImportError("procurl.trl needs trl: pip install 'procurl[trl]'") from error
 
+from procurl.trl.checkpoints import Batch
 from procurl.trl.recorder import PromptRecorder
-from procurl.trl.trainers import Batch, CurriculumGRPOTrainer, CurriculumRLOOTrainer
+from procurl.trl.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 __all__ = ["Batch", "CurriculumGRPOTrainer", "CurriculumRLOOTrainer", "PromptRecorder"]

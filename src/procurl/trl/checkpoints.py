@@ -3,27 +3,38 @@
 import io
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from procurl.curriculum import Curriculum
 from procurl.internals.archive import content_errors, read_archive, write_archive
-from procurl.internals.arrays import Floats
+from procurl.internals.arrays import Floats, Ids
 from procurl.internals.files import write_bytes
 from procurl.tasks.pool import TaskPool
 
 CURRICULUM = "curriculum.safetensors"
 GENERATIONS = "generations_{process}.pt"
 STATE = "state."  # prefix of the curriculum's arrays
+WAITING = "waiting."  # prefix of the batches' arrays
 log = logging.getLogger(__name__)
 
 
-def save_curriculum(folder: Path, curriculum: Curriculum) -> None:
-    """Write the curriculum and its prompts' ids, atomically."""
+class Batch(NamedTuple):
+    """One generation batch of k groups with g completions each."""
+
+    prompts: Ids  # [k] their tasks
+    rewards: Floats  # [k, g] NaN where a completion has none
+
+
+def save_curriculum(folder: Path, curriculum: Curriculum, batches: list[Batch] | None) -> None:
+    """Write the curriculum, its prompts' ids, and batches that wait to be recorded, atomically."""
     saved = curriculum.state_dict()
     arrays = {STATE + name: array for name, array in saved.pop("state").items()}
+    if batches:
+        joined = Batch(*map(np.concatenate, zip(*batches, strict=True)))
+        arrays |= {WAITING + name: array for name, array in joined._asdict().items()}
     arrays["prompts"] = _as_numbers(curriculum.pool.labels or ())
     if curriculum.pool.contexts is not None:
         arrays["contexts"] = curriculum.pool.contexts
@@ -31,12 +42,12 @@ def save_curriculum(folder: Path, curriculum: Curriculum) -> None:
     write_archive(folder / CURRICULUM, saved | {"names": curriculum.pool.names}, arrays)
 
 
-def load_curriculum(folder: Path, curriculum: Curriculum, prior: Floats | None) -> None:
-    """Continue from `save_curriculum`.
+def load_curriculum(folder: Path, curriculum: Curriculum, prior: Floats | None) -> list[Batch]:
+    """Continue from `save_curriculum`; returns the batches that wait to be recorded.
 
-    If the prompts or their contexts have changed, prompts in both keep what is known about them.
-    Without the file, which a trainer without a curriculum does not write, the curriculum stays as
-    it is.
+    If the prompts or their contexts have changed, prompts in both keep what is known about them,
+    and no batch waits. Without the file, which a trainer without a curriculum does not write, the
+    curriculum stays as it is.
 
     Args:
         folder: of the checkpoint.
@@ -46,18 +57,20 @@ def load_curriculum(folder: Path, curriculum: Curriculum, prior: Floats | None) 
     path = folder / CURRICULUM
     if not path.exists():
         log.warning("%s does not exist: the curriculum starts without evidence", path)
-        return
+        return []
     meta, arrays = read_archive(path)
     with content_errors(path):
         names, prompts = meta.pop("names"), arrays.pop("prompts")
         contexts = arrays.pop("contexts", None)
+        waiting = [arrays.pop(WAITING + name) for name in Batch._fields if WAITING + name in arrays]
         state = {name.removeprefix(STATE): array for name, array in arrays.items()}
         saved = meta | {"state": state}
         same_prompts = np.array_equal(prompts, _as_numbers(curriculum.pool.labels or ()))
         if same_prompts and saved["pool"]["fingerprint"] == curriculum.pool.fingerprint:
             curriculum.load_state_dict(saved)
-        else:
-            _load_changed(curriculum, saved, _pool(prompts, contexts, names), prior)
+            return [Batch(*waiting)] if waiting else []
+        _load_changed(curriculum, saved, _pool(prompts, contexts, names), prior)
+        return []
 
 
 def _load_changed(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from transformers import TrainerCallback
 
 from procurl.internals.arrays import Floats, Ids
@@ -79,7 +79,8 @@ class PromptRecorder(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if not state.is_world_process_zero:
             return
-        self.trainer.batches = []
+        if self.trainer.batches is None or not state.global_step:  # else those of the checkpoint
+            self.trainer.batches = []
         self._writer = self._open(state.max_steps, state.global_step)
         if self._writer.evaluations:
             self._seconds = self._writer.evaluations[-1].seconds
@@ -162,12 +163,12 @@ class PromptRecorder(TrainerCallback):
         batches, self.trainer.batches = self.trainer.batches, []
         if not batches:
             return NO_PICKS, None
-        rewards = np.concatenate([batch.rewards for batch in batches])
-        return np.concatenate([batch.prompts for batch in batches]), share_with_signal(rewards)
+        signal = np.concatenate([have_signal(batch.rewards) for batch in batches])
+        return np.concatenate([batch.prompts for batch in batches]), float(signal.mean())
 
 
-def share_with_signal(rewards: Floats) -> float:
-    """The share of groups [k, g] whose rewards differ; NaN entries are left out."""
+def have_signal(rewards: Floats) -> NDArray[np.bool_]:
+    """[k] whether the rewards [k, g] of each group differ; NaN entries are left out."""
     with np.errstate(invalid="ignore"):
         low, high = np.fmin.reduce(rewards, axis=1), np.fmax.reduce(rewards, axis=1)
-    return float(np.mean(high > low))
+    return np.asarray(high > low)

@@ -1,7 +1,7 @@
 """TRL's trainers with a curriculum over the prompts."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from procurl.internals.arrays import Floats, Ids
 from procurl.strategies.registry import DEFAULT_STRATEGY, as_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.trl.checkpoints import (
+    Batch,
     load_curriculum,
     load_generations,
     remove_generations,
@@ -23,13 +24,6 @@ from procurl.trl.checkpoints import (
     save_generations,
 )
 from procurl.trl.prompts import read_prompts
-
-
-class Batch(NamedTuple):
-    """One generation batch of k groups with g completions each."""
-
-    prompts: Ids  # [k] their tasks
-    rewards: Floats  # [k, g] NaN where a completion has none
 
 
 class PromptCurriculum(Trainer):
@@ -162,7 +156,7 @@ class PromptCurriculum(Trainer):
         folder = Path(self._get_output_dir(trial=trial)) / name
         # Before the rest, so that a checkpoint that TRL has completed holds the curriculum.
         if self.args.should_save:
-            save_curriculum(folder, self.curriculum)
+            save_curriculum(folder, self.curriculum, self.batches)
         process = self.accelerator.process_index
         if self._step % self._uses:
             save_generations(folder, process, self._step, self._buffered_inputs, self._layout)
@@ -174,7 +168,10 @@ class PromptCurriculum(Trainer):
         super()._load_optimizer_and_scheduler(checkpoint)
         if checkpoint is None:
             return
-        load_curriculum(Path(checkpoint), self.curriculum, self.prompts.pass_rate)
+        waiting = load_curriculum(Path(checkpoint), self.curriculum, self.prompts.pass_rate)
+        waiting = [batch for batch in waiting if batch.rewards.shape[1] == self.num_generations]
+        if waiting and self.accelerator.is_main_process:
+            self.batches = waiting
         process, device = self.accelerator.process_index, self.accelerator.device
         generations = load_generations(Path(checkpoint), process, self._layout, device)
         if generations is not None:
