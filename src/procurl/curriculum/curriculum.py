@@ -32,6 +32,7 @@ from procurl.curriculum.records import (
     read_prior,
     read_tasks,
     require_outcome_strategy,
+    with_noise,
 )
 from procurl.evidence import Evidence, draw_without_replacement
 from procurl.evidence.checks import LIMIT
@@ -175,7 +176,8 @@ class Curriculum:
 
     def learning_mask(self) -> NDArray[np.bool_] | None:
         """[n] the tasks whose episodes the agent should learn from; None: all of them."""
-        mask = self.strategy.learning_mask(self._state)
+        with self._lock:
+            mask = self.strategy.learning_mask(self._state)
         return None if mask is None else np.array(mask, dtype=bool)
 
     def observe(self, evidence: Evidence) -> None:
@@ -185,9 +187,8 @@ class Curriculum:
         numbers, text, dates and masked entries raise.
         """
         with self._lock:
-            checked = self._with_noise(
-                require_evidence(self.strategy, evidence, len(self.pool), self.step)
-            )
+            checked = require_evidence(self.strategy, evidence, len(self.pool), self.step)
+            checked = with_noise(self.strategy, checked, len(self.pool), self._rng)
             warn_without_rollouts(self.strategy, checked, self.step, self.pool)
             self.refresh()
             self._bounds_fit = self._bounds_fit and bounds_fit(self.strategy, checked)
@@ -238,7 +239,8 @@ class Curriculum:
         with self._lock:
             if self._outcomes:
                 n = len(self.pool)
-                self._update(self._with_noise(self._outcomes.take(self.strategy, n, self.step)))
+                evidence = self._outcomes.take(self.strategy, n, self.step)
+                self._update(with_noise(self.strategy, evidence, n, self._rng))
 
     def change_pool(self, pool: TaskPool, *, prior: Any = None) -> None:
         """Continue on another pool; what is known of the tasks in both pools is kept.
@@ -317,11 +319,13 @@ class Curriculum:
 
     def probabilities(self) -> NDArray[np.float64]:
         """[n] how likely each task is to be drawn next."""
-        return checked_probabilities(self.strategy, self._state, len(self.pool))
+        with self._lock:
+            return checked_probabilities(self.strategy, self._state, len(self.pool))
 
     def success(self) -> NDArray[np.float64] | None:
         """[n] the estimated probability of success of each task, None if the strategy has none."""
-        success = self.strategy.estimated_success(self._state)
+        with self._lock:
+            success = self.strategy.estimated_success(self._state)
         return None if success is None else np.asarray(success, dtype=np.float64)
 
     def metrics(self, top: int = 5) -> Metrics:
@@ -392,9 +396,3 @@ class Curriculum:
         with content_errors(path):
             self.load_state_dict(meta | {"state": arrays})
         return self
-
-    def _with_noise(self, evidence: Evidence) -> Evidence:
-        """`evidence` with the noise that the strategy needs."""
-        if "noise" not in self.strategy.needs or evidence.noise is not None:
-            return evidence
-        return evidence._replace(noise=self._rng.uniform(-1.0, 1.0, len(self.pool)))

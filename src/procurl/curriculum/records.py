@@ -175,3 +175,12 @@ def no_outcomes(strategy: Strategy, n: int, step: float, values: Any = None) -> 
     fields: dict[str, Any] = dict.fromkeys(("wins", "losses", "played"), none)
     fields |= {"values": values, "noise": np.full(n, np.nan)}
     return Evidence(step, **{k: v for k, v in fields.items() if k in strategy.uses})
+
+
+def with_noise(
+    strategy: Strategy, evidence: Evidence, n: int, rng: np.random.Generator
+) -> Evidence:
+    """`evidence` on n tasks with the noise that the strategy needs, if any."""
+    if "noise" not in strategy.needs or evidence.noise is not None:
+        return evidence
+    return evidence._replace(noise=rng.uniform(-1.0, 1.0, n))
