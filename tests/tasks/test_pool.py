@@ -104,6 +104,20 @@ def test_objects_that_look_like_contexts_can_stay_opaque():
     assert pool.subset([1]).contexts is None
 
 
+@pytest.mark.parametrize("library", ["torch", "jax.numpy"])
+def test_rows_of_other_libraries_are_contexts(library):
+    rows = pytest.importorskip(library)
+    make = rows.tensor if library == "torch" else rows.array
+    pool = TaskPool([make([1.0, 2.0]), make([3.0, 4.0])])
+    assert pool.contexts.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(ValueError, match="as many numbers as the first, 2, got 1 at task 1"):
+        TaskPool([make([1.0, 2.0]), make([3.0])])
+
+
+def test_nested_lists_of_different_lengths_are_opaque():
+    assert TaskPool([[[1], [2, 3]], [[1], [2]]]).contexts is None
+
+
 def test_rows_of_different_lengths_are_tasks_on_request():
     pool = TaskPool.from_objects([[1], [1, 2]])
     assert [pool[0], pool[1]] == [[1], [1, 2]]

@@ -262,13 +262,12 @@ def _as_contexts(tasks: Any) -> Matrix | None:
             raise ValueError(f"every column of a data frame must hold numbers: {error}") from error
     elif hasattr(tasks, "__array__"):
         array = np.asarray(on_host(tasks))
-    elif len(tasks) and all(
-        isinstance(task, list | tuple | np.ndarray | float | np.floating) for task in tasks
-    ):
+    elif len(tasks) and all(_is_row(task) for task in tasks):
+        rows = [_plain(task) for task in tasks]
         try:
-            array = np.asarray(tasks)
+            array = np.asarray(rows)
         except ValueError:  # rows of different lengths
-            _refuse_ragged(tasks)
+            _refuse_ragged(rows)
             return None
     else:
         return None
@@ -291,6 +290,18 @@ def _as_contexts(tasks: Any) -> Matrix | None:
         )
     contexts.setflags(write=False)
     return contexts
+
+
+def _is_row(task: Any) -> bool:
+    """Whether a task may be a context: numbers in a row, of any library, or a single fraction."""
+    if isinstance(task, list | tuple | float | np.floating):
+        return True
+    return hasattr(task, "__array__") and getattr(task, "ndim", 0) > 0
+
+
+def _plain(task: Any) -> Any:
+    """A tensor or array of any library in NumPy; all else as it is."""
+    return np.asarray(on_host(task)) if hasattr(task, "__array__") else task
 
 
 def _refuse_ragged(rows: Sequence[Any]) -> None:
