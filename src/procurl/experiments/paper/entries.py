@@ -27,6 +27,8 @@ from procurl.experiments.paper.sweeps import (
     HARD,
     KAREL,
     ONE_MODE,
+    PATIENCE,
+    PATIENCE_ROWS,
     POINT_MASS,
     POOLED,
     SB3,
@@ -214,6 +216,18 @@ def _budgets() -> Entry:
     )
 
 
+def _patience() -> Entry:
+    strategies = ("procurl", "iid")
+    return Entry(
+        "patience-pointmass-s",
+        "not in the paper",
+        "The choice of tasks and patience one by one, pointmass-s",
+        partial(run_pages.variants_page, strategies=strategies),
+        {POINT_MASS: strategies, PATIENCE: PATIENCE_ROWS},
+        partly=True,
+    )
+
+
 def _field() -> Iterable[Entry]:
     for sweep, others in FIELD_BY_SWEEP.items():
         rows = (*(HARD_ROWS if sweep is HARD else METRICS_ROWS), *others)
@@ -312,6 +326,7 @@ ENTRIES: Mapping[str, Entry] = {
             _small(),
             *_variants(),
             _budgets(),
+            _patience(),
             *_field(),
             *_pools(),
             _claims_over_pools(),

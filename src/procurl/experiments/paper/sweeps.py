@@ -135,6 +135,10 @@ BUDGET_ROWS = (
     "procurl:budget=2",
 )
 
+# The two parts of `procurl` one by one: uniform draws with patience, and its draws without.
+PATIENCE = Sweep("pointmass-s-patience", "pointmass-s", 1_000_000)
+PATIENCE_ROWS = ("procurl:floor=1", "procurl:patience=none")
+
 # Strategies of other papers and made by hand, none of which is in the paper.
 FIELD = (
     "learning-progress",
