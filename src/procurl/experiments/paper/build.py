@@ -207,7 +207,8 @@ def _write_overview(out: Path, lines: Sequence[tuple[str, ...]]) -> None:
         elif there:
             rows.append((link, entry.source, entry.title))
     table = Table(("name", "paper", "result"), tuple(rows))
-    parts = ["# The paper, our numbers beside its own", as_markdown(table), _notes(out)]
+    title = "# The paper, our numbers beside its own"
+    parts = [title, _notes(out), "## All pages", as_markdown(table)]
     write_text(page, "\n\n".join(part.strip() for part in parts if part) + "\n")
 
 
