@@ -72,3 +72,21 @@ def test_at_some_steps_the_whole_pool_counts():
     assert [e.performance for e in whole] == [pytest.approx(solved), 1.0, 0.0]
     assert whole[0].snapshot.tasks.tolist() == [1, 2]
     assert whole[0].snapshot.returns.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("argument", ["tasks", "snapshot_tasks"])
+@pytest.mark.parametrize("given", [[True] * N, [0.5], 3, [[0, 1]], ["0"]])
+def test_what_is_not_a_list_of_ids_is_refused(argument, given):
+    plan = EvaluationPlan(**{argument: given})
+    message = f"evaluation.{argument} must be a list of task ids, integers from 0 to {N - 1}, got"
+    with pytest.raises(TypeError, match=message):
+        plan.tasks_of(TaskPool(CONTEXTS))
+
+
+def test_an_evaluation_needs_tasks_but_may_show_none():
+    pool = TaskPool(CONTEXTS)
+    with pytest.raises(ValueError, match=r"evaluation\.tasks is empty: leave it out"):
+        EvaluationPlan(tasks=[]).tasks_of(pool)
+    with pytest.raises(ValueError, match="evaluation.snapshot_tasks must be ids from 0 to 5, got"):
+        EvaluationPlan(snapshot_tasks=[-1]).tasks_of(pool)
+    assert EvaluationPlan(snapshot_tasks=[]).tasks_of(pool)[1].size == 0

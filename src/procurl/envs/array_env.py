@@ -74,7 +74,8 @@ class ArrayEnv(ABC):
 
         Args:
             state: from `initial`, `start` or an earlier step.
-            actions: [b, a] float, or [b] int for discrete actions.
+            actions: [b, a] float, which may lie outside the bounds and must be clipped here, or
+                [b] int for discrete actions.
             noise: [b, *noise_shape] standard normal.
         """
 

@@ -17,6 +17,7 @@ from procurl.evidence.episodes import (
     note_best,
     note_returns,
     without_counts,
+    without_open_episodes,
 )
 from procurl.evidence.evidence import Evidence
 from procurl.evidence.returns import (
@@ -57,4 +58,5 @@ __all__ = [
     "note_returns",
     "scale_of",
     "without_counts",
+    "without_open_episodes",
 ]

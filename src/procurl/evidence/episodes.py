@@ -64,6 +64,12 @@ def without_counts(totals: EpisodeTotals) -> EpisodeTotals:
     return totals._replace(wins=nothing, losses=nothing, played=nothing, partial=partial)
 
 
+def without_open_episodes(totals: EpisodeTotals) -> EpisodeTotals:
+    """`totals` if the episodes that had not ended are lost: their scores start again."""
+    nothing = namespace(totals.open_score).zeros_like(totals.open_score)
+    return totals._replace(open_score=nothing, open_length=nothing)
+
+
 def forget_tasks(totals: EpisodeTotals, tasks: Array) -> EpisodeTotals:
     """`totals` in which nothing is known of `tasks` [k], whose ids were given to others."""
 

@@ -56,18 +56,32 @@ class EvaluationPlan:
     def tasks_of(self, pool: TaskPool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(ids [m] of the tasks to play, ids [k] of those to show in snapshots)."""
         everything = np.arange(len(pool))
-        played = everything if self.tasks is None else np.asarray(self.tasks, dtype=np.int64)
-        if not np.isin(played, everything).all():
-            raise ValueError(
-                f"evaluation.tasks must be ids from 0 to {len(pool) - 1}, got {self.tasks}"
-            )
-        shown = played if self.snapshot_tasks is None else self.snapshot_tasks
-        return played, np.asarray(shown, dtype=np.int64)
+        played = everything
+        if self.tasks is not None:
+            played = _ids("evaluation.tasks", self.tasks, len(pool))
+        if played.size == 0:
+            raise ValueError("evaluation.tasks is empty: leave it out to play all tasks")
+        if self.snapshot_tasks is None:
+            return played, played
+        return played, _ids("evaluation.snapshot_tasks", self.snapshot_tasks, len(pool))
 
     def due_step(self, before: int, after: int) -> int | None:
         """The multiple of `every` that training has passed between two steps, None if none."""
         reached = after // self.every
         return reached * self.every if before // self.every < reached else None
+
+
+def _ids(argument: str, given: Sequence[int] | NDArray[Any], n: int) -> NDArray[np.int64]:
+    """[m] `given` as task ids of a pool of n tasks; raises if it is something else."""
+    ids = np.asarray(given)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise TypeError(
+            f"{argument} must be a list of task ids, integers from 0 to {n - 1}, got {given!r:.80}"
+        )
+    wrong = ids[(ids < 0) | (ids >= n)]
+    if wrong.size:
+        raise ValueError(f"{argument} must be ids from 0 to {n - 1}, got {wrong[0]}")
+    return ids.astype(np.int64)
 
 
 def positions(tasks: NDArray[Any], eval_tasks: NDArray[Any]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from procurl.envs.array_env import ArrayEnv
 from procurl.internals.arrays import Array, Ids
+from procurl.internals.checks import require_integer
 from procurl.internals.pytrees import register_settings
 from procurl.ppo import programs
 from procurl.ppo.batch_pools import bind_strategies, evaluation_tasks, require_one_size
@@ -27,6 +28,7 @@ from procurl.ppo.programs import (
     PoolArrays,
     Update,
 )
+from procurl.ppo.run_settings import checked_strategies
 from procurl.ppo.runs_state import RunsState, first_state, stopping_steps
 from procurl.ppo.spaces import BatchCandidates
 from procurl.ppo.teacher import Teacher, Teaching
@@ -49,7 +51,7 @@ class Runs:
         env: the dynamics.
         pool: the training pool, to which each strategy is bound, or one pool per run, all of the
             same size, or the `TaskSpace` that each run draws its own candidates from.
-        strategies: one per run; they may differ only in traced settings.
+        strategies: one per run, or their names; they may differ only in traced settings.
         ppo: one per run, likewise.
         seeds: one per run.
         n_envs: environments per run, which share `n_steps`.
@@ -103,20 +105,19 @@ class Runs:
         self.state = self._begin()
 
     def _check(self) -> None:
-        if isinstance(self.pool, list | tuple):
-            require_one_size(self.pool, len(self.seeds))
-        elif not isinstance(self.pool, TaskPool | TaskSpace):
+        if not isinstance(self.pool, TaskPool | TaskSpace | list | tuple):
             raise TypeError(
                 f"pool must be a TaskPool or a TaskSpace, got {type(self.pool).__name__}"
             )
+        self.strategies = checked_strategies(self.strategies, self.ppo, self.seeds)
+        if isinstance(self.pool, list | tuple):
+            require_one_size(self.pool, len(self.seeds))
+        require_integer("n_envs", self.n_envs, at_least=1)
         n_steps = self.ppo[0].n_steps
         if n_steps % self.n_envs:
             raise ValueError(
                 f"n_envs must divide the {n_steps} steps of an update, got {self.n_envs}"
             )
-        for strategy, ppo in zip(self.strategies, self.ppo, strict=True):
-            strategy.check()
-            ppo.check()
         self.evaluation.check()
 
     def _begin(self) -> RunsState:

@@ -196,6 +196,12 @@ def test_first_observations_of_a_dictionary_space():
     assert envs.first_observations()["left"][:, 0].tolist() == POOL.contexts[:, 0].tolist()
 
 
+def test_first_observations_may_share_one_array():
+    inside = SyncVectorEnv([make_env] * 2, copy=False)
+    envs = CurriculumVectorEnv(inside, Curriculum("procurl-out", POOL, seed=5))
+    assert envs.first_observations()[:, 0].tolist() == POOL.contexts[:, 0].tolist()
+
+
 def test_first_observations_end_the_episodes():
     envs, _ = build()
     with pytest.raises(RuntimeError, match="call reset before step"):

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from procurl import TaskEnv, TaskPool, TaskSpace, make_strategy
 from procurl.envs.adapters.gym_env import GymEnv
@@ -21,6 +21,7 @@ from tests.ppo.host.host_runs import (
     SAME_STEP,
     VAL,
     Counter,
+    collected,
     counting,
     host_run,
     native,
@@ -154,6 +155,7 @@ def test_what_needs_an_environment_of_its_own_says_so():
     [
         ({"env": native(5)}, ValueError, "must divide the 64 steps of an update, got 5"),
         ({"seed": -1}, ValueError, "seed must be"),
+        ({"seed": 2**32}, ValueError, "seed must be at most 4294967295, got 4294967296"),
         ({"reset_samples": 0}, ValueError, "reset_samples must be"),
         ({"evaluation": EvaluationPlan(every=0)}, ValueError, "evaluation.every must be"),
         (
@@ -181,3 +183,72 @@ def test_what_needs_an_environment_of_its_own_says_so():
 def test_bad_settings_are_refused(settings, error, message):
     with pytest.raises(error, match=message):
         host_run(**settings)
+
+
+class Buffered(VectorEnv[Any, Any, Any]):
+    """Shows its task's number and its steps, always in the same arrays; lasts three steps."""
+
+    metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
+    num_envs = 2
+    single_observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    single_action_space = spaces.Discrete(2)
+
+    def __init__(self):
+        self.seen = np.zeros((2, 2), dtype=np.float32)
+        self.tasks = np.zeros(2, dtype=np.int64)
+        self.queues: list[list[int]] = []
+
+    def push_tasks(self, ids):
+        self.queues = ids.tolist()
+
+    def _begin(self, i):
+        self.tasks[i] = self.queues[i].pop(0)
+        self.seen[i] = self.tasks[i] + 1.0, 0.0
+
+    def reset(self, *, seed=None, options=None):
+        for i in range(2):
+            self._begin(i)
+        return self.seen, {"task": self.tasks}
+
+    def step(self, actions):
+        self.seen[:, 1] += 1.0
+        done = self.seen[:, 1] == 3.0
+        for i in np.flatnonzero(done):
+            self._begin(i)
+        return self.seen, np.ones(2), done, np.zeros(2, dtype=bool), {"task": self.tasks}
+
+
+class SingleCounter(Counter):
+    """A counter whose observations need no conversion, in which copies would be hidden."""
+
+    def __init__(self):
+        super().__init__(end=3)
+        self.observation_space = spaces.Box(-np.inf, np.inf, (1, 2), np.float32)
+
+
+def shared_buffer():
+    make = lambda: TaskEnv(SingleCounter(), NUMBERS)  # noqa: E731
+    return SyncVectorEnv([make] * 2, autoreset_mode=SAME_STEP, copy=False)
+
+
+@pytest.mark.parametrize("env", [Buffered, shared_buffer])
+def test_environments_may_return_the_same_arrays_at_every_step(env):
+    run = host_run(env(), VAL, LINEAR, pool=NUMBERS)
+    assert run.pool_observations[:, 0, 0].tolist() == [1.0, 2.0, 3.0]
+    rollout, _ = collected(run)
+    assert rollout.observations[..., 1].T.tolist() == [[0.0, 1.0, 2.0] * 2] * 2
+    assert (rollout.observations[..., 0] == rollout.tasks + 1).all()
+    assert (rollout.tasks[0] == rollout.tasks[2]).all()
+
+
+def test_success_may_be_an_array_of_one():
+    class Sure(Counter):
+        def step(self, action):
+            *rest, _ = super().step(action)
+            return *rest, {"is_success": np.array([self.seen[0, 0] > 1.0])}
+
+    run = host_run(vector_of(lambda: TaskEnv(Sure(end=3), NUMBERS), 2), IID, LINEAR, pool=NUMBERS)
+    rollout, _ = collected(run)
+    ended = rollout.dones
+    assert ended.sum() == 4
+    assert (rollout.success[ended] == (rollout.tasks[ended] > 0)).all()

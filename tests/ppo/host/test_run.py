@@ -279,6 +279,7 @@ def test_continuous_actions_are_clipped_for_the_environment_alone():
     given = np.stack([counter.unwrapped.given for counter in env.envs], axis=1)
     assert given.dtype == np.float64
     np.testing.assert_allclose(given, np.clip(rollout.actions, box.low, box.high))
+    assert all(box.contains(action) for action in given.reshape(-1, 2))  # −0.1 is not a float32
     assert np.abs(rollout.actions).max() > 0.5
     assert given.max() > 0.5  # where the box has no end
 

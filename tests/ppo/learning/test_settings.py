@@ -70,3 +70,9 @@ def test_a_setting_out_of_range_is_refused_by_name(change, message):
 def test_settings_need_no_jax():
     code = "import sys, procurl.ppo.learning.settings; sys.exit('jax' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("widths", [64, [64, 64]])
+def test_widths_that_are_no_tuple_are_refused(widths):
+    with pytest.raises(TypeError, match=r"policy_layers must be a tuple of widths, .* \(64, 64\)"):
+        PPOSettings(policy_layers=widths).check()

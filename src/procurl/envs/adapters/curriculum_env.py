@@ -1,5 +1,6 @@
 """`CurriculumVectorEnv`: a vector environment that plays the tasks of a curriculum."""
 
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,7 +152,8 @@ class CurriculumVectorEnv(VectorWrapper):  # generic since Gymnasium 1.4
         n, b = len(self.curriculum.pool), self.num_envs
         rounds = -(-n // b)
         self._push(np.resize(np.arange(n), (rounds, b)).T)
-        batches = [self.env.reset(seed=None if i else seed)[0] for i in range(rounds)]
+        # Copies: a SyncVectorEnv with copy=False returns the same array at every reset.
+        batches = [deepcopy(self.env.reset(seed=None if i else seed)[0]) for i in range(rounds)]
         seen = [each for batch in batches for each in iterate(self.observation_space, batch)]
         self._tasks = self._drawn_at = None
         space = self.single_observation_space

@@ -5,6 +5,7 @@ from typing import Any
 from gymnasium.vector import SyncVectorEnv
 
 from procurl.envs.adapters.task_env import TaskEnv
+from procurl.evidence import without_open_episodes
 from procurl.internals.arrays import NamedArrays
 from procurl.ppo.checkpoints import pack_progress, unpack_progress
 from procurl.ppo.host.programs import HostLanes
@@ -24,8 +25,10 @@ def host_checkpoint(run: HostRun) -> tuple[dict[str, Any], NamedArrays]:
     if not states or any(_holder(state) is None for state in states):
         return meta | {"env": None, "stopped_at": run.stopped_at}, arrays
     for i, state in enumerate(states):
-        own = _holder(state).pop("state")
-        arrays |= {f"env-{i}.{name}": array for name, array in own.items()}
+        holder = _holder(state)
+        if "state" in holder:
+            arrays |= {f"env-{i}.{name}": array for name, array in holder["state"].items()}
+            holder["state"] = {}
     arrays |= {f"lanes.{name}": array for name, array in run.lanes._asdict().items()}
     return meta | {"env": states, "stopped_at": run.stopped_at}, arrays
 
@@ -36,11 +39,15 @@ def restore_host(run: HostRun, meta: dict[str, Any], arrays: NamedArrays) -> Non
     run.stopped_at = meta["stopped_at"]
     if meta["env"] is None:
         run.restart_episodes()
+        teaching = run.state.teaching
+        episodes = without_open_episodes(teaching.episodes)
+        run.state = run.state._replace(teaching=teaching._replace(episodes=episodes))
         return
     for i, (part, state) in enumerate(zip(_parts(run), meta["env"], strict=True)):
         prefix = f"env-{i}."
         own = {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
-        _holder(state)["state"] = own
+        if own or "state" in _holder(state):
+            _holder(state)["state"] = own
         part.load_state_dict(state)
     run.lanes = HostLanes(*(arrays[f"lanes.{name}"] for name in HostLanes._fields))
 

@@ -163,7 +163,8 @@ class HostEnv:
         return rounds
 
     def _flat(self, observations: Any) -> Floats32:
-        return np.asarray(observations, dtype=np.float32).reshape(self.n_envs, -1)
+        """[b, o] a copy: environments may write their next observations into the same array."""
+        return np.array(observations, dtype=np.float32).reshape(self.n_envs, -1)
 
     def _to_action_space(self, actions: NDArray[Any]) -> NDArray[Any]:
         """`actions` in the shape and type of the action space."""
@@ -192,7 +193,7 @@ class HostEnv:
                 f"{self.argument}: info['task'] is missing; it must report the task id that each "
                 "sub-environment plays, as TaskEnv does"
             )
-        tasks = np.asarray(info["task"], dtype=np.int64)
+        tasks = np.array(info["task"], dtype=np.int64)  # a copy, as of observations
         queued = which[self._taken[which] < self._queue.shape[1]]
         expected = self._queue[queued, self._taken[queued]]
         self._taken[queued] += 1
@@ -263,12 +264,22 @@ def _actions(
     if isinstance(space, spaces.Discrete) and space.start == 0:
         return CategoricalHead(int(space.n)), None, None
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
-        low, high = (bound.astype(np.float32).reshape(-1) for bound in (space.low, space.high))
+        low, high = _single_precision(space.low.reshape(-1), space.high.reshape(-1))
         return GaussianHead(len(low)), low, high
     raise ValueError(
         f"{argument} must have actions in a Box of floating-point numbers or in a Discrete space "
         f"that starts at 0, got {space}; convert them in a gymnasium.ActionWrapper"
     )
+
+
+def _single_precision(low: NDArray[Any], high: NDArray[Any]) -> tuple[Floats32, Floats32]:
+    """Bounds [a] in single precision, rounded to numbers between them if there are any."""
+    with np.errstate(over="ignore"):
+        near_low, near_high = low.astype(np.float32), high.astype(np.float32)
+    inner_low = np.where(near_low < low, np.nextafter(near_low, np.float32(np.inf)), near_low)
+    inner_high = np.where(near_high > high, np.nextafter(near_high, -np.float32(np.inf)), near_high)
+    some = inner_low <= inner_high
+    return np.where(some, inner_low, near_low), np.where(some, inner_high, near_high)
 
 
 def _push_function(env: VectorEnv[Any, Any, Any], argument: str) -> Callable[[Ids], None]:
@@ -315,5 +326,6 @@ def _success(info: dict[str, Any], done: NDArray[np.bool_]) -> NDArray[np.float6
     final = info.get("final_info", {})
     if done.any() and "is_success" in final:
         reported = done & np.asarray(final.get("_is_success", done))
-        success[reported] = np.asarray(final["is_success"], dtype=np.float64)[reported]
+        flags = np.asarray(final["is_success"], dtype=np.float64)
+        success[reported] = flags.reshape(len(done))[reported]  # each may be an array of one
     return success

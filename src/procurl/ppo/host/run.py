@@ -47,6 +47,7 @@ from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import init_student
 from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import PURPOSE, TASK_STREAM
+from procurl.ppo.run_settings import require_ppo, require_seed
 from procurl.ppo.runs import MAX_LOGGED_UPDATES
 from procurl.ppo.student import RolloutSummary, Student
 from procurl.ppo.teacher import Teacher, Teaching
@@ -125,11 +126,9 @@ class HostRun:
 
     def _check(self) -> None:
         require_fixed_pool("pool must be", self.pool)
-        if not isinstance(self.ppo, PPOSettings):
-            raise TypeError(f"ppo must be PPOSettings, as from paper_settings, got {self.ppo!r}")
+        require_ppo("ppo", self.ppo)
         self.strategy = as_strategy(self.strategy)
-        self.ppo.check()
-        require_integer("seed", self.seed, at_least=0)
+        require_seed("seed", self.seed)
         require_integer("reset_samples", self.reset_samples, at_least=1)
         self.evaluation.check()
         self._evaluated, self._snapshot_tasks = self.evaluation.tasks_of(

@@ -83,7 +83,12 @@ class PPOSettings:
                 f"got batch_size={self.batch_size} and n_steps={self.n_steps}"
             )
         for name in ("shared_layers", "policy_layers", "value_layers"):
-            for width in getattr(self, name):
+            widths = getattr(self, name)
+            if not isinstance(widths, tuple):
+                raise TypeError(
+                    f"{name} must be a tuple of widths, such as (64, 64), got {widths!r}"
+                )
+            for width in widths:
                 require_integer(f"every width in {name}", width, at_least=1)
 
 
