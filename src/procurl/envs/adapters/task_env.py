@@ -266,13 +266,14 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "the environment cannot be restored: it has no state_dict and load_state_dict, "
                 "or a wrapper around it may have a state of its own"
             )
-        for task in (saved["task"], *saved["queue"]):
+        finished = [(task, float(r), int(n), float(won)) for task, r, n, won in saved["finished"]]
+        for task in (saved["task"], *saved["queue"], *(row[0] for row in finished)):
             self._check_id(task)
         inside: Any = self.env.unwrapped
         inside.load_state_dict(saved["env"])
         self.task, self._return, self._length = saved["task"], saved["return"], saved["length"]
         self._queue = deque(saved["queue"])
-        self._finished = deque((tuple(row) for row in saved["finished"]), maxlen=MAX_EPISODES)
+        self._finished = deque(finished, maxlen=MAX_EPISODES)
         self._draws.bit_generator.state = saved["draws"]
 
     def _can_save_state(self) -> bool:

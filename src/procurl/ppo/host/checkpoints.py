@@ -46,7 +46,7 @@ def restore_host(run: HostRun, meta: dict[str, Any], arrays: NamedArrays) -> Non
     for i, (part, state) in enumerate(zip(_parts(run), meta["env"], strict=True)):
         prefix = f"env-{i}."
         own = {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
-        if own or "state" in _holder(state):
+        if "state" in _holder(state):
             _holder(state)["state"] = own
         part.load_state_dict(state)
     run.lanes = HostLanes(*(arrays[f"lanes.{name}"] for name in HostLanes._fields))

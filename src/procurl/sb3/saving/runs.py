@@ -194,7 +194,8 @@ def restore_episodes(saved: SavedRun, teacher: ModelTeacher) -> bool:
     if states is None or len(states) != teacher.workers.n_envs or not _restorable(teacher):
         return False
     for i, state in enumerate(states):
-        state["env"]["state"] = within(f"episode-{i}.", saved.arrays)
+        if "state" in state["env"]:
+            state["env"]["state"] = within(f"episode-{i}.", saved.arrays)
         teacher.workers.env.env_method("load_state_dict", state, indices=i)
     model._last_obs = _parts(within("last_obs.", saved.arrays))
     model._last_episode_starts = saved.arrays["last_episode_starts"]
@@ -242,8 +243,9 @@ def _episodes(teacher: ModelTeacher) -> tuple[list[dict[str, Any]] | None, Named
     model: Any = teacher.model
     arrays: NamedArrays = {"last_episode_starts": np.asarray(model._last_episode_starts)}
     for i, state in enumerate(states):
-        own = state["env"].pop("state")
-        arrays |= {f"episode-{i}.{name}": part for name, part in own.items()}
+        if "state" in state["env"]:  # not if all is JSON
+            own, state["env"]["state"] = state["env"]["state"], {}
+            arrays |= {f"episode-{i}.{name}": part for name, part in own.items()}
     seen = model._last_obs if isinstance(model._last_obs, dict) else {"": model._last_obs}
     return states, arrays | {f"last_obs.{key}": part for key, part in seen.items()}
 
