@@ -28,6 +28,7 @@ from procurl.experiments.analysis.figures.curves import (
     new_figure,
     plot_curves,
 )
+from procurl.experiments.analysis.figures.signal import draw_signal
 from procurl.experiments.analysis.statistics import Interval
 from procurl.experiments.analysis.trends import features_of, trends
 from procurl.records.results import RunId
@@ -62,6 +63,15 @@ def test_a_single_evaluation_is_drawn_as_a_dot(tmp_path):
         curves = learning_curves(synthetic_results(("iid",), seeds=2, steps=steps))
         with new_figure(tmp_path / "curves", (4.0, 3.0)) as (_, axes):
             plot_curves(axes[0][0], curves)
+            assert [line.get_marker() for line in axes[0][0].lines] == [marker]
+
+
+def test_a_single_return_among_missing_ones_is_drawn_as_a_dot(tmp_path):
+    [curve] = learning_curves(synthetic_results(("iid",), seeds=2, steps=75_000))
+    alone = np.where(curve.steps == 50_000, curve.performance, np.nan)
+    for heights, marker in ((alone, "o"), (np.full_like(alone, np.nan), "")):
+        with new_figure(tmp_path / "curves", (4.0, 3.0)) as (_, axes):
+            plot_curves(axes[0][0], [curve._replace(performance=heights)])
             assert [line.get_marker() for line in axes[0][0].lines] == [marker]
 
 
@@ -212,6 +222,22 @@ def test_the_legend_lies_inside_the_figure_and_leaves_room(
         assert not place.overlaps(box)
         assert place.height > 0.3 * page.height
     assert sum(axis.get_window_extent().width for axis in figure.axes) > 0.55 * page.width
+
+
+@pytest.mark.parametrize("draw", [draw_curves, draw_signal])
+def test_a_legend_of_many_short_names_is_inside_the_figure(tmp_path, results, monkeypatch, draw):
+    kept = []
+    monkeypatch.setattr(figures, "_write_figure", lambda figure, *_, **__: kept.append(figure))
+    curve = learning_curves(results)[0]
+    draw([curve._replace(label=f"s{i}") for i in range(24)], tmp_path / "curves")
+    figure = kept[0]
+    figure.set_layout_engine("constrained")
+    figure.draw_without_rendering()
+    [legend] = figure.legends
+    box, page = legend.get_window_extent(), figure.bbox
+    assert len(legend.get_texts()) == 24
+    assert page.y0 <= box.y0 < box.y1 <= page.y1
+    assert not figure.axes[0].get_window_extent().overlaps(box)
 
 
 def test_figures_say_what_their_bands_and_lines_are(tmp_path, results):

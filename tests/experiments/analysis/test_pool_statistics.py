@@ -88,6 +88,16 @@ class TestDifference:
         assert ours.high - ours.low < alike.high - alike.low
 
 
+def test_runs_on_different_pools_are_never_compared():
+    """Ours has come as far on one pool only, and is ahead of the only run of theirs there."""
+    ours, theirs, pools = [0.5, NAN, NAN], [0.4, 0.9, 0.9], [0, 1, 2]
+    assert probability_of_improvement(ours, theirs, pools=(pools, pools)).value == 1.0
+    assert difference_interval(ours, theirs, pools=(pools, pools)).value == pytest.approx(0.1)
+    apart = ([0.5, NAN, NAN], [NAN, 0.9, 0.9])
+    assert np.isnan(probability_of_improvement(*apart, pools=(pools, pools)).value)
+    assert np.isnan(difference_interval(*apart, pools=(pools, pools)).value)
+
+
 def resampled_iqm(rng, samples):
     """One resample of pools and then of runs, in the plainest code."""
     drawn = [samples[i] for i in rng.integers(len(samples), size=len(samples))]

@@ -41,6 +41,31 @@ def test_runs_that_stopped_early_leave_the_others():
     assert line.split()[-1] == "0.4"
 
 
+def test_a_line_ends_with_the_last_evaluation():
+    rows = [row("new", 0, 100, 0.5), row("iid", 0, 100, 0.0), row("iid", 0, 200, 1.0)]
+    new, _ = sketch_curves(curves_from_rows(rows)).splitlines()[1:]
+    line = new.removeprefix("  new  0.5 ").removesuffix(" 0.5")
+    assert len(line) == WIDTH
+    assert line.rstrip(" ") == "▅" * (1 + WIDTH // 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_returns_that_are_no_numbers_are_left_out():
+    nan = float("nan")
+    rows = [row("a", 0, 100, nan), row("iid", 0, 50, nan), row("iid", 0, 100, 1.0)]
+    lines = sketch_curves(curves_from_rows(rows)).splitlines()[1:]
+    assert [line.split() for line in lines] == [["a", "–", "–"], ["iid", "1", "▁" * WIDTH, "1"]]
+    assert sketch_curves(curves_from_rows(rows[:1])).split()[-3:] == ["a", "–", "–"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.1234, "0.123"), (-1234.5, "-1234"), (43210.0, "43210"), (12345678.0, "1.23e+07")],
+)
+def test_large_returns_are_written_out(value, text):
+    assert sketch_curves(curves_from_rows([row("iid", 0, 100, value)])).split()[-1] == text
+
+
 def test_the_curriculum_is_that_of_the_first_strategy_with_one():
     results = synthetic_results()
     head, *lines = sketch_curriculum(results).splitlines()

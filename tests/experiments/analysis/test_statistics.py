@@ -104,6 +104,20 @@ def test_a_confidence_out_of_range_is_named(interval, confidence):
         interval([0.5, 0.6], confidence=confidence)
 
 
+@pytest.mark.parametrize("runs", [[1.0], [1.0, 3.0]])
+def test_the_difference_of_fewer_than_three_runs_has_no_interval(runs):
+    found = difference_interval(runs, [0.0, 1.0, 2.0])
+    assert found.value == np.mean(runs) - 1.0
+    assert np.isnan([found.low, found.high]).all()
+    assert str(found) == f"{np.mean(runs) - 1.0:.2f}"
+
+
+def test_zero_has_no_sign():
+    values = [-0.001, -0.002, 0.0]
+    assert str(mean_interval(values)) == "0.00 ± 0.00"
+    assert str(iqm_interval(values)) == "0.00 [0.00, 0.00]"
+
+
 @pytest.mark.parametrize(
     "interval", [iqm_interval, partial(probability_of_improvement, [0.1, 0.2])]
 )

@@ -23,6 +23,8 @@ from procurl.records.evaluation import Evaluation
 from procurl.records.export import ExportRow
 from tests.experiments.synthetic import synthetic_results
 
+NAN = float("nan")
+
 
 def evaluation(step, performance):
     return Evaluation(
@@ -94,6 +96,24 @@ def test_the_final_table_says_how_many_runs_never_got_there():
     assert plr["runs that reach 0.7"] == "2 of 4"
     assert plr["median steps to it"] == "> 0.1M"
     assert plr["P(better than iid)"].startswith("0.75 [")
+
+
+def test_a_shorter_curve_has_no_area_and_says_nothing_of_steps_it_has_not_played():
+    """New has come to 50k of 100k steps, without the threshold."""
+    begun = [row for row in rows_of("new", [0.0] * 3) if row.evaluation.step == 50_000]
+    rows = standings(curves_from_rows([*rows_of("iid", [0.8] * 3), *begun]))
+    iid, new = rows
+    assert (iid.area.mean, iid.evaluated) == (pytest.approx(0.4), 100_000)
+    assert math.isnan(new.area.mean)
+    assert new.reached[1:] == (3, 0, math.inf)
+    cells = shown(final_table(rows), 1)
+    assert cells["area under curve"] == "–"
+    assert cells["median steps to it"] == "> 50k"
+
+
+def test_runs_without_a_return_say_nothing_of_steps_to_reach_it():
+    rows = standings(curves_from_rows([*rows_of("iid", [0.8] * 3), *rows_of("a", [NAN], NAN)]))
+    assert shown(final_table(rows), 1)["median steps to it"] == "–"
 
 
 def test_the_numbers_are_read_back_as_numbers():
@@ -211,6 +231,12 @@ def test_nothing_measured_yet_is_said():
 def test_text_is_aligned():
     table = Table(("strategy", "runs"), (("a", "10"), ("procurl-val", "8")))
     assert as_text(table) == "strategy     runs\na              10\nprocurl-val     8"
+
+
+def test_a_name_of_two_lines_is_one_in_text():
+    assert (
+        as_text(Table(("strategy", "runs"), (("a\nb", "1"),))) == "strategy  runs\na b          1"
+    )
 
 
 def test_a_bar_in_a_cell_does_not_break_markdown():

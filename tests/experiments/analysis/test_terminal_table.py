@@ -47,6 +47,21 @@ def test_the_table_has_a_gap_where_a_contender_is_not_there_yet():
     )
 
 
+def test_the_table_shows_the_steps_of_the_contender_that_has_come_furthest():
+    """Strategies may be evaluated at different intervals; iid has fewer evaluations and is done."""
+    begun = [row("procurl", 0, step) for step in (100, 200, 300)]
+    done = [row("iid", 0, step) for step in (500, 1000)]
+    table = terminal_table(curves_from_rows([*begun, *done]))
+    assert table.head[2:4] == ("at 500", "at 1k")
+    assert [cells[3] for cells in table.rows] == ["–", "0.50"]
+
+
+def test_a_time_that_was_not_measured_is_missing():
+    one = row()
+    unknown = one._replace(evaluation=one.evaluation._replace(seconds=float("nan")))
+    assert terminal_table(curves_from_rows([unknown])).rows[0][-1] == "–"
+
+
 def test_the_figure_is_a_png_and_an_svg(tmp_path):
     draw_curves(curves_from_rows(rows()), tmp_path / "curves.png", "pointmass-s")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")

@@ -1,5 +1,7 @@
 """Blocks of picked tasks: means, moments and typical tasks by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,3 +89,11 @@ def test_only_the_requested_number_of_runs_has_trends():
     assert {t.label for t in trends(results, labels=["iid"])} == {"iid"}
     gate_width = trends(results, labels=["procurl-val"])[0].means[:, 1]
     assert gate_width[0] > gate_width[-1]  # the synthetic curriculum goes to narrow gates
+
+
+def test_runs_on_pools_with_other_columns_are_left_out():
+    results = synthetic_results(("procurl",), seeds=4)
+    other = TaskPool.from_objects([str(task) for task in range(len(results.pool))])
+    mixed = replace(results, other_pools=[other])
+    assert [trend.seed for trend in trends(mixed)] == [0, 2]
+    assert [trend.seed for trend in trends(mixed, seeds=1)] == [0]

@@ -139,13 +139,32 @@ def with_finals(finals, seeds=2):
         ({"a": 0.3, "b": 0.3, "c": 0.3}, "a, b and c have the highest mean return, 0.30."),
         ({"a": 0.3, "b": 0.31}, "b has the highest mean return, 0.31 ± 0.00 over 3 runs."),
         ({"a": 0.0, "b": 0.0}, "no strategy has a mean return above 0."),
-        ({"a": 0.0, "b": -2.0}, "no strategy has a mean return above 0."),
+        ({"a": 0.0, "b": -2.0}, "a has the highest mean return, 0.00 ± 0.00 over 3 runs."),
+        ({"a": -0.001, "b": 0.001}, "a and b have the highest mean return, 0.00."),
     ],
 )
 def test_the_summary_names_no_winner_unless_one_is_ahead(finals, said):
     text = words(report_html(with_finals(finals, seeds=3)))
     assert f"After 60,000 training steps, {said}" in text
     assert text.count("have the highest") + text.count("has the highest") == ("highest" in said)
+
+
+def test_the_summary_counts_the_runs_that_have_come_as_far():
+    results = with_finals({"a": 0.4, "b": 0.3}, seeds=3)
+    evaluations = {
+        run: found[:-1] if run.strategy == "a" and run.seed else found
+        for run, found in results.evaluations.items()
+    }
+    text = words(report_html(replace(results, evaluations=evaluations)))
+    assert "a has the highest mean return, 0.40 over 1 run." in text
+
+
+def test_columns_that_the_curriculum_leaves_out_are_said():
+    names = [f"column {j}" for j in range(9)]
+    for shown, said in ((names, True), (names[:8], False)):
+        pool = TaskPool(np.eye(3, len(shown)), names=shown)
+        text = words(report_html(report_results(("a",), seeds=1, pool=pool, env="mine")))
+        assert ("it shows the first 8 of 9 columns of the tasks." in text) == said
 
 
 def test_the_summary_says_if_the_runs_leave_it_open():

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 
 import pytest
@@ -139,3 +140,24 @@ def test_a_bad_address_is_one_sentence(server, tmp_path, capsys, option, value, 
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_a_browser_that_no_longer_waits_is_no_error(server, monkeypatch, capsys):
+    """A page that is reloaded closes the connection of the report that it waited for."""
+    asked, closed = threading.Event(), threading.Event()
+
+    def slow_report():
+        asked.set()
+        assert closed.wait(30)
+        return "x" * 20_000_000  # more than the system buffers
+
+    monkeypatch.setattr(server, "report", slow_report)
+    done = threading.Event()
+    end = server.shutdown_request
+    monkeypatch.setattr(server, "shutdown_request", lambda request: (end(request), done.set()))
+    with socket.create_connection(server.server_address[:2]) as connection:
+        connection.sendall(b"GET /report HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        assert asked.wait(30)
+    closed.set()
+    assert done.wait(30)
+    assert capsys.readouterr().err == ""

@@ -1,6 +1,7 @@
 """The progress of a sweep as its store shows it, with numbers worked out by hand."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -89,3 +90,22 @@ def test_an_empty_file_that_a_reader_left_is_no_change(tmp_path):
     wal.touch()
     os.utime(wal, (before[1] + 100, before[1] + 100))
     assert version_of(tmp_path) == before
+
+
+def test_runs_that_are_recorded_one_by_one_are_the_plan(tmp_path):
+    """A single run with seed 42 does not make 43."""
+    own = replace(EXPERIMENT, student={"algorithm": "PPO"})
+    with open_experiment(tmp_path, own, POOL) as store:
+        record(store, "procurl", 42, at(500, 5.0))
+        status = status_of(store)
+        assert status.contenders == [("procurl", 1, 0, 1, 0.5, 0.5)]
+        assert not status.finished
+        record(store, "procurl", 42, at(1000, 10.0), finished=True)
+        assert status_of(store).finished
+
+
+def test_returns_that_are_not_finite_are_left_out(store):
+    record(store, "procurl", 0, at(500, 5.0, float("nan")))
+    assert status_of(store).contenders[0].performance is None
+    record(store, "procurl", 1, at(500, 5.0, 0.25))
+    assert status_of(store).contenders[0].performance == 0.25

@@ -24,6 +24,11 @@ def step_label(steps: float) -> str:
     return f"{steps:.0f}"
 
 
+def one_line(name: str) -> str:
+    """A name without line breaks, for the lines of tables."""
+    return " ".join(name.splitlines())
+
+
 def broken_name(name: str) -> str:
     """A name as legends show it: in up to three lines, broken after a sign; cut off if longer.
 

@@ -106,4 +106,4 @@ def _deviations(curve: Curve, step: int) -> tuple[float, float]:
 
 
 def _number(value: float) -> str:
-    return MISSING if math.isnan(value) else f"{value:.2f}"
+    return MISSING if math.isnan(value) else f"{value:z.2f}"

@@ -13,6 +13,7 @@ from procurl.experiments.analysis.curve_statistics import (
     time_to_threshold,
 )
 from procurl.experiments.analysis.curves import Curve, by_label
+from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.statistics import (
     Estimate,
     Interval,
@@ -41,6 +42,16 @@ class Standing(NamedTuple):
     seconds: Interval  # likewise; of the whole batch that the run is part of
     test: Interval | None = None  # performance on the test pool there, if there is one
     test_name: str = TEST  # what tables call that pool
+    evaluated: float = math.nan  # the step, at most the last shown, that all runs have reached
+
+    @property
+    def when_reached(self) -> str:
+        """The median steps to the threshold; `> 1M` if at least half of the runs lack it by 1M."""
+        if self.reached is None:
+            return MISSING
+        if math.isfinite(self.reached.median) or math.isnan(self.evaluated):
+            return step_label(self.reached.median)
+        return f"> {step_label(self.evaluated)}"
 
 
 def standings(
@@ -75,12 +86,13 @@ def standings(
                 tuple(interval_at(curve, step) for step in shown),
                 iqm_interval(curve.at(last), pools=curve.pools),
                 _improvement(curve, base, last),
-                interval_of(curve, area_under_curve(until.steps, until.performance)),
+                interval_of(curve, _areas(curve, last)),
                 None
                 if threshold is None
                 else time_to_threshold(until.steps, until.performance, threshold),
                 interval_of(curve, curve.env_steps_at(last)),
                 interval_of(curve, curve.seconds_at(last)),
+                evaluated=_evaluated(until),
             )
         )
     return rows
@@ -118,10 +130,29 @@ def with_test(rows: Sequence[Standing], curves: Sequence[Curve]) -> list[Standin
 
 
 def shown_steps(curves: Sequence[Curve]) -> list[int]:
-    """The evaluated steps nearest to a quarter, half and all of training."""
-    steps = max((curve.steps for curve in curves), key=len)
+    """The evaluated steps nearest to a quarter, half and all of training.
+
+    They are those of the contender that has come furthest, of several the one with most of them.
+    """
+    steps = max((curve.steps for curve in curves), key=lambda steps: (int(steps[-1]), len(steps)))
     quarters = (steps[-1] / 4, steps[-1] / 2, steps[-1])
     return list(dict.fromkeys(int(steps[np.argmin(np.abs(steps - at))]) for at in quarters))
+
+
+def _evaluated(curve: Curve) -> float:
+    """The step that all runs of a curve were evaluated at or after; NaN if a run never was."""
+    known = ~np.isnan(curve.performance)
+    if not known.any(axis=1).all():
+        return math.nan
+    return float(np.where(known, curve.steps, 0).max(axis=1).min())
+
+
+def _areas(curve: Curve, last: int) -> Floats:
+    """[r] areas under the curve up to step `last`; NaN for runs that have not reached it."""
+    until = curve.cut(last)
+    if not len(until.steps) or until.steps[-1] < last:
+        return np.full(len(curve.seeds), np.nan)
+    return area_under_curve(until.steps, until.performance)
 
 
 def _improvement(curve: Curve, base: Curve | None, step: int) -> Estimate | None:

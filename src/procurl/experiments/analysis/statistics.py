@@ -47,7 +47,7 @@ class Interval(NamedTuple):
     def __str__(self) -> str:
         if math.isnan(self.mean):
             return "–"
-        return f"{self.mean:.2f}" + (
+        return f"{self.mean:z.2f}" + (
             "" if math.isnan(self.half_width) else f" ± {self.half_width:.2f}"
         )
 
@@ -62,8 +62,8 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         if math.isnan(self.value):
             return "–"
-        ends = "" if math.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
-        return f"{self.value:.2f}{ends}"
+        ends = "" if math.isnan(self.low) else f" [{self.low:z.2f}, {self.high:z.2f}]"
+        return f"{self.value:z.2f}{ends}"
 
 
 def mean_interval(
@@ -115,6 +115,8 @@ def difference_interval(
 ) -> Estimate:
     """Our mean minus theirs, with Welch's t interval for unequal variances.
 
+    There is no interval unless both sides have three runs.
+
     With several pools, it is the mean over the pools of both sides of the difference on each, with
     the t interval of these differences.
 
@@ -135,9 +137,11 @@ def difference_interval(
         apart = mean_interval([mine.mean() - other.mean() for mine, other in pairs], confidence)
         return Estimate(apart.mean, apart.mean - apart.half_width, apart.mean + apart.half_width)
     [(mine, other)] = pairs
-    if len(mine) < 2 or len(other) < 2:
+    if not len(mine) or not len(other):
         return Estimate(math.nan, math.nan, math.nan)
     between = float(mine.mean() - other.mean())
+    if min(len(mine), len(other)) < FEWEST:
+        return Estimate(between, math.nan, math.nan)
     if not np.ptp(mine) and not np.ptp(other):  # nothing varies
         return Estimate(between, between, between)
     interval = ttest_ind(mine, other, equal_var=False).confidence_interval(confidence)
@@ -238,9 +242,9 @@ def probability_of_improvement(
     some environment.
 
     With several pools of one environment, runs on the same pool are compared, and it is the mean
-    over the pools of both sides. A resample draws pools, the same for both sides, and then runs of
-    each. The interval is widened by `small_number_factor`; there is none for fewer than three
-    pools.
+    over the pools of both sides, NaN if there is none. A resample draws pools, the same for both
+    sides, and then runs of each. The interval is widened by `small_number_factor`; there is none
+    for fewer than three pools.
 
     >>> probability_of_improvement([1.0, 2.0], [0.0, 1.0]).value
     0.875
@@ -258,6 +262,7 @@ def probability_of_improvement(
         pairs = pairs_by_pool(ours, theirs, pools)
         if len(pairs) > 1:
             return _improvement_over_pools(pairs, confidence, resamples, seed)
+        [(ours, theirs)] = pairs
     mine_all, other_all = by_environment(ours), by_environment(theirs)
     if len(mine_all) != len(other_all):
         raise ValueError(

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from procurl.experiments.analysis.curve_intervals import interval_at, interval_of
-from procurl.experiments.analysis.curve_statistics import TimeToThreshold
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.labels import MISSING, step_label
+from procurl.experiments.analysis.labels import MISSING, one_line, step_label
 from procurl.experiments.analysis.standings import (
     BASELINE,
     NO_EVALUATION,
@@ -45,7 +44,7 @@ def terminal_table(curves: Sequence[Curve]) -> Table:
     for curve in curves:
         cells = [str(interval_at(curve, step)) for step in shown]
         cells += [str(interval_of(curve, curve.test_at(shown[-1])))] * tested
-        cells += [step_label(_latest(curve.env_steps)), f"{_latest(curve.seconds):.0f}"]
+        cells += [step_label(_latest(curve.env_steps)), _seconds(_latest(curve.seconds))]
         rows.append((curve.label, str(len(curve.seeds)), *cells))
     return Table(tuple(head), tuple(rows))
 
@@ -78,9 +77,9 @@ def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
                 str(row.iqm),
                 MISSING if row.improvement is None else str(row.improvement),
                 str(row.area),
-                *_reached_cells(row.reached, last),
+                *_reached_cells(row),
                 step_label(row.env_steps.mean),
-                MISSING if math.isnan(row.seconds.mean) else f"{row.seconds.mean:.0f}",
+                _seconds(row.seconds.mean),
             )
             for row in rows
         ),
@@ -115,7 +114,7 @@ def numbers_table(rows: Sequence[Standing]) -> Table:
 
 def as_text(table: Table) -> str:
     """Aligned columns: numbers to the right, words to the left."""
-    lines = [table.head, *table.rows]
+    lines = [tuple(map(one_line, line)) for line in (table.head, *table.rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -143,18 +142,14 @@ def as_csv(table: Table) -> str:
 
 
 def _markdown_cell(cell: str) -> str:
-    plain = _one_line(cell).replace("&", "&amp;").replace("<", "&lt;")
+    plain = one_line(cell).replace("&", "&amp;").replace("<", "&lt;")
     return plain.replace("\\|", "\\&#124;").replace("|", r"\|")
 
 
 def _csv_cell(cell: str) -> str:
     """The cell, with an apostrophe in front if a spreadsheet would compute it."""
-    plain = _one_line(cell)
+    plain = one_line(cell)
     return f"'{plain}" if plain.startswith(FORMULA) and not _is_number(plain) else plain
-
-
-def _one_line(cell: str) -> str:
-    return " ".join(cell.splitlines())
 
 
 def _is_number(cell: str) -> bool:
@@ -165,18 +160,21 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _reached_cells(reached: TimeToThreshold | None, last: str) -> tuple[str, str]:
+def _reached_cells(row: Standing) -> tuple[str, str]:
     """How many runs reached the threshold, and after how many steps."""
-    if reached is None:
+    if row.reached is None:
         return MISSING, MISSING
-    median = step_label(reached.median) if math.isfinite(reached.median) else f"> {last}"
-    return f"{reached.reached} of {reached.runs}", median
+    return f"{row.reached.reached} of {row.reached.runs}", row.when_reached
 
 
 def _of_numbers(table: Table) -> list[bool]:
     """Whether each column holds numbers; the first column never does."""
     columns = list(zip(*table.rows, strict=True)) or [()] * len(table.head)
     return [i > 0 and all(x[:1] in NUMERIC for x in column) for i, column in enumerate(columns)]
+
+
+def _seconds(seconds: float) -> str:
+    return MISSING if math.isnan(seconds) else f"{seconds:.0f}"
 
 
 def _latest(values: Floats) -> float:

@@ -53,6 +53,8 @@ def trends(
 ) -> list[Trend]:
     """The trend of every run that has played at least one block of tasks.
 
+    Of several pools, those whose tasks have other columns than the first pool's are left out.
+
     Args:
         results: with the picks of each run.
         labels: contenders to include; all by default.
@@ -65,10 +67,12 @@ def trends(
     found = []
     for run in results.runs:
         count = followed.get(run.label, 0)
-        if run.label not in wanted or (seeds is not None and count >= seeds):
+        own = features[pool_index(run.seed, len(features))]
+        if run.label not in wanted or own.names != features[0].names:
+            continue
+        if seeds is not None and count >= seeds:
             continue
         followed[run.label] = count + 1
-        own = features[pool_index(run.seed, len(features))]
         trend = trend_of(run.label, run.seed, results.detail(run), own, size)
         if len(trend.steps):
             found.append(trend)

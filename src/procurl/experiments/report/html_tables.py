@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 from procurl.experiments.analysis.curve_intervals import improvement_at
-from procurl.experiments.analysis.curve_statistics import TimeToThreshold
 from procurl.experiments.analysis.curves import Curve, by_label
 from procurl.experiments.analysis.labels import MISSING, step_label
 from procurl.experiments.analysis.standings import Standing
@@ -98,7 +97,7 @@ def _row(row: Standing, place: int) -> str:
         *(Cell(_interval(interval), interval.mean) for interval in measured),
         Cell(_estimate(row.iqm), row.iqm.value),
         Cell(_interval(row.area), row.area.mean),
-        _threshold_cell(row.reached, row.steps[-1]),
+        _threshold_cell(row),
         Cell(step_label(row.env_steps.mean), row.env_steps.mean),
         Cell(_seconds(row.seconds.mean), row.seconds.mean),
     ]
@@ -117,23 +116,23 @@ def _interval(interval: Interval) -> str:
     if math.isnan(interval.mean):
         return MISSING
     half = interval.half_width
-    return f"{interval.mean:.2f}" + ("" if math.isnan(half) else f" <small>± {half:.2f}</small>")
+    return f"{interval.mean:z.2f}" + ("" if math.isnan(half) else f" <small>± {half:.2f}</small>")
 
 
 def _estimate(estimate: Estimate) -> str:
     if math.isnan(estimate.value):
         return MISSING
     if math.isnan(estimate.low):
-        return f"{estimate.value:.2f}"
-    return f"{estimate.value:.2f} <small>[{estimate.low:.2f}, {estimate.high:.2f}]</small>"
+        return f"{estimate.value:z.2f}"
+    return f"{estimate.value:z.2f} <small>[{estimate.low:z.2f}, {estimate.high:z.2f}]</small>"
 
 
-def _threshold_cell(reached: TimeToThreshold | None, last: int) -> Cell:
+def _threshold_cell(row: Standing) -> Cell:
+    reached = row.reached
     if reached is None:
         return Cell(MISSING, None)
-    when = step_label(reached.median) if math.isfinite(reached.median) else f"> {step_label(last)}"
     count = f"{reached.reached} of {reached.runs}"
-    return Cell(f"{escape(when)} <small>{count}</small>", reached.median)
+    return Cell(f"{escape(row.when_reached)} <small>{count}</small>", reached.median)
 
 
 def _seconds(seconds: float) -> str:

@@ -11,7 +11,8 @@ from procurl.experiments.analysis.curve_intervals import improvement_at
 from procurl.experiments.analysis.curves import Curve, by_label, test_tasks
 from procurl.experiments.analysis.standings import BASELINE, Standing
 from procurl.experiments.analysis.statistics import FEWEST
-from procurl.experiments.report.explorer_data import Selection
+from procurl.experiments.analysis.trends import features_of
+from procurl.experiments.report.explorer_data import MOST_FEATURES, Selection
 from procurl.records.evaluation import SNAPSHOT_TASKS
 from procurl.records.experiment import TARGETS
 from procurl.records.results import Results
@@ -71,14 +72,14 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
         rows, curves = _on_targets(rows), [curve.on_test for curve in curves]
         measure = "mean return on the targets"
     best = max(rows, key=lambda row: _rank_key(row.performance[-1].mean))
-    value = f"{_strong(str(best.performance[-1]))} over {_runs(best.runs)}"
+    value = f"{_strong(str(best.performance[-1]))} over {_runs(best.performance[-1].runs)}"
     name = _strong(best.label)
     if len(rows) == 1:
         return f"After {last}, {name} has a {measure} of {value}."
-    if best.performance[-1].mean == 0:
+    if all(row.performance[-1].mean == 0 for row in rows):
         return f"After {last}, no strategy has a {measure} above 0."
-    shown = f"{best.performance[-1].mean:.2f}"
-    tied = [row for row in rows if f"{row.performance[-1].mean:.2f}" == shown]
+    shown = f"{best.performance[-1].mean:z.2f}"
+    tied = [row for row in rows if f"{row.performance[-1].mean:z.2f}" == shown]
     if len(tied) > 1:
         return f"After {last}, {_names(tied)} have the highest {measure}, {_strong(shown)}."
     text = f"After {last}, {name} has the highest {measure}, {value}."
@@ -230,6 +231,9 @@ def coverage(results: Results, chosen: Selection) -> str:
         said.append(f"{chosen.evaluations} evenly spaced evaluations of each run")
     if len(results.pool) > SNAPSHOT_TASKS:
         said.append(f"{SNAPSHOT_TASKS} of the {len(results.pool):,} tasks")
+    columns = len(features_of(results.pool).names)
+    if columns > MOST_FEATURES:
+        said.append(f"the first {MOST_FEATURES} of {columns} columns of the tasks")
     return f"To keep this file small, it shows {', '.join(said)}." if said else ""
 
 

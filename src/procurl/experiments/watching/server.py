@@ -103,6 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(json.dumps(self.server.status()), "application/json")
             else:
                 self.send_error(HTTPStatus.NOT_FOUND)
+        except ConnectionError:  # the browser no longer waits, because its page was reloaded
+            self.close_connection = True
         except (OSError, ValueError) as error:  # of the store, such as one that was removed
             self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, explain=str(error))
 

@@ -1,6 +1,8 @@
 """The progress of a sweep as its store shows it."""
 
+import math
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +23,7 @@ class ContenderStatus(NamedTuple):
     finished: int
     running: int  # runs with an evaluation that are not finished
     progress: float  # share of the training steps, from 0 to 1
-    performance: float | None  # mean over runs of the latest evaluation
+    performance: float | None  # mean over runs of the latest evaluation, if it is finite
 
 
 class SweepStatus(NamedTuple):
@@ -42,14 +44,16 @@ def status_of(store: Store) -> SweepStatus:
     """The progress of the sweep in a store."""
     evaluations = store.results().evaluations
     finished, steps = store.finished_runs(), store.experiment.steps
-    contenders = [
-        _contender_status(label, seeds, evaluations, finished, steps)
-        for label, seeds in store.plan.seeds.items()
-    ]
-    batches = batches_of(store.plan, store.experiment.width)
-    left = None
-    if not store.experiment.one_by_one:  # otherwise the plan is what exists
+    planned, left = store.plan.seeds, None
+    if store.experiment.one_by_one:  # the plan is what exists
+        planned = dict(Counter(run.label for run in evaluations))
+    else:
+        batches = batches_of(store.plan, store.experiment.width)
         left = _seconds_left(batches, evaluations, finished, steps)
+    contenders = [
+        _contender_status(label, runs, evaluations, finished, steps)
+        for label, runs in planned.items()
+    ]
     version, changed = version_of(store.folder)
     return SweepStatus(contenders, left, max(0.0, time.time() - changed), version)
 
@@ -76,7 +80,7 @@ def _contender_status(
     latest = {run: found[-1] for run, found in mine.items() if found}
     done = [run for run in mine if run in finished]
     share = [1.0 if run in finished else min(latest[run].step / steps, 1.0) for run in latest]
-    scores = [evaluation.performance for evaluation in latest.values()]
+    scores = [at.performance for at in latest.values() if math.isfinite(at.performance)]
     return ContenderStatus(
         label,
         planned=planned,

@@ -267,3 +267,34 @@ def test_the_policy_keeps_foreign_programs_out(started, page):
     )
     assert started.js("window.caught") is None
     assert any("Content Security Policy" in said for said in started.complaints)
+
+
+def test_numbers_of_tasks_and_axes_have_all_their_digits(started, tmp_path):
+    pool = TaskPool(
+        [[2001.0], [2002.0], [2003.0]], names=["year"], features={"level": [1, 2, 12345]}
+    )
+    results = report_results(("a",), seeds=1, pool=pool, env="mine")
+    returns = {
+        run: [at._replace(performance=-1000.0 - k) for k, at in enumerate(found)]
+        for run, found in results.evaluations.items()
+    }
+    show(started, replace(results, evaluations=returns), tmp_path)
+    cards = started.texts("#picked dl")
+    assert sorted(card.split()[1] for card in cards) == ["2001", "2002", "2003"]
+    assert any("12345" in card for card in cards)
+    ticks = started.texts("#map-chart text")
+    assert {"2001", "2002", "2003"} <= set(ticks)
+    heights = [text for text in started.texts("#curve-chart text") if text.startswith("−")]
+    assert heights == ["−1005", "−1004", "−1003", "−1002", "−1001", "−1000"]
+
+
+def test_returns_that_differ_in_their_last_digit_have_axes(started, tmp_path):
+    results = report_results(("a",), seeds=1)
+    returns = {
+        run: [at._replace(performance=-1e17 - 16.0 * k) for k, at in enumerate(found)]
+        for run, found in results.evaluations.items()
+    }
+    show(started, replace(results, evaluations=returns, detail=returns.__getitem__), tmp_path)
+    assert started.complaints == []
+    for chart in ("curve", "story"):
+        assert "−100000000000000000" in started.texts(f"#{chart}-chart text")

@@ -17,9 +17,8 @@ from procurl.experiments.analysis.curve_statistics import SMOOTHING_WINDOW, smoo
 from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures.legends import (
     add_legend,
-    is_narrow,
     legend_label,
-    legend_size,
+    place_legend,
 )
 from procurl.experiments.analysis.labels import short_name, step_label
 from procurl.experiments.analysis.statistics import (
@@ -169,17 +168,11 @@ def draw_curves(
         x: horizontal axis, `train` for training steps, `env` for environment steps, or `seconds`.
         over: the tasks that performance is averaged over.
     """
-    names = [curve.label for curve in curves]
-    below = legend_size(names, CURVES_SIZE[0])
-    width, height = CURVES_SIZE
-    size = CURVES_SIZE if is_narrow(names) else (width, height + below.height)
-    with new_figure(path, size) as (figure, axes):
+    legend = place_legend([curve.label for curve in curves], CURVES_SIZE)
+    with new_figure(path, legend.size) as (figure, axes):
         plot_curves(axes[0][0], curves, x, over)
         axes[0][0].set_title(short_name(title))
-        if is_narrow(names):
-            add_legend(figure, axes[0][0], loc="outside right upper")
-        else:
-            add_legend(figure, axes[0][0], loc="outside lower center", ncols=below.columns)
+        add_legend(figure, axes[0][0], **legend.options)
 
 
 def plot_curves(
@@ -195,7 +188,8 @@ def plot_curves(
         at = curve_axis(curve, x)
         mean, error = mean_curve(curve)
         style = {"color": color, "linestyle": dash, "linewidth": 1.5}
-        axis.plot(at, mean, **style, marker=point_marker(at), label=legend_label(curve.label))
+        style["marker"] = point_marker(at[~np.isnan(mean)])
+        axis.plot(at, mean, **style, label=legend_label(curve.label))
         axis.fill_between(at, mean - error, mean + error, color=color, alpha=0.18, lw=0)
         ends.append(float(at[-1]))
     if x != "train" and max(ends) > 5 * min(ends) > 0:
@@ -209,7 +203,7 @@ def plot_curves(
 
 def point_marker(at: Floats) -> str:
     """The marker of a line at positions `at`: a dot if they are one point, which has no line."""
-    return "o" if np.ptp(at) == 0 else ""
+    return "o" if len(at) and np.ptp(at) == 0 else ""
 
 
 def label_steps(axis: Any) -> None:

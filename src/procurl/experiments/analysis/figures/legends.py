@@ -8,6 +8,7 @@ from procurl.experiments.analysis.labels import broken_name
 MARK = "\u200b"  # Matplotlib leaves out labels that start with an underscore
 LETTER = 0.078  # inches, about, of the font that figures use
 LINE = 0.17  # inches, likewise
+ROW = 0.19  # inches, of a line of a legend beside a figure, with the gap below it
 HANDLE = 0.6  # inches of the line next to a name, and of the gaps around it
 NARROW = 20  # letters up to which names leave enough room for the figure to their left
 
@@ -17,6 +18,23 @@ class LegendSize(NamedTuple):
 
     columns: int
     height: float  # inches
+
+
+class LegendPlace(NamedTuple):
+    """Where a legend goes, and the figure that leaves room for it."""
+
+    size: tuple[float, float]  # inches of the figure
+    options: dict[str, Any]  # of `add_legend`
+
+
+def place_legend(names: Sequence[str], size: tuple[float, float]) -> LegendPlace:
+    """At the right of a figure of `size` inches if the names fit there, otherwise below it."""
+    width, height = size
+    if _fits_beside(names, height):
+        return LegendPlace(size, {"loc": "outside right upper"})
+    below = legend_size(names, width)
+    options = {"loc": "outside lower center", "ncols": below.columns}
+    return LegendPlace((width, height + below.height), options)
 
 
 def legend_label(name: str) -> str:
@@ -37,9 +55,10 @@ def add_legend(owner: Any, axis: Any, **options: Any) -> None:
         text.set_text(text.get_text().removeprefix(MARK))
 
 
-def is_narrow(names: Sequence[str]) -> bool:
-    """Whether a legend of these names fits at the right of a figure."""
-    return max(map(_letters, names)) <= NARROW
+def _fits_beside(names: Sequence[str], height: float) -> bool:
+    """Whether a legend of these names fits at the right of a figure of `height` inches."""
+    lines = sum(broken_name(name).count("\n") + 1 for name in names)
+    return max(map(_letters, names)) <= NARROW and lines * ROW <= height
 
 
 def legend_size(names: Sequence[str], width: float) -> LegendSize:

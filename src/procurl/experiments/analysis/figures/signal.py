@@ -5,8 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from procurl.experiments.analysis.curves import Curve, learning_curves
-from procurl.experiments.analysis.figures.curves import SMOOTHED, new_figure, plot_curves
-from procurl.experiments.analysis.figures.legends import add_legend
+from procurl.experiments.analysis.figures.curves import (
+    CURVES_SIZE,
+    SMOOTHED,
+    new_figure,
+    plot_curves,
+)
+from procurl.experiments.analysis.figures.legends import add_legend, place_legend
 from procurl.experiments.analysis.labels import short_name
 from procurl.records.results import Results
 
@@ -25,9 +30,10 @@ def signal_curves(results: Results) -> list[Curve]:
 
 def draw_signal(curves: Sequence[Curve], path: Path, title: str = "") -> None:
     """Draw the shares of `signal_curves` against samples, means ± 1 standard error."""
-    with new_figure(path, (6.4, 3.6)) as (figure, axes):
+    legend = place_legend([curve.label for curve in curves], CURVES_SIZE)
+    with new_figure(path, legend.size) as (figure, axes):
         plot_curves(axes[0][0], curves)
         label = f"share of groups with a signal\n({SMOOTHED} evaluations)"
         axes[0][0].set(xlabel="samples", ylabel=label, ylim=(0, 1))
         axes[0][0].set_title(short_name(title))
-        add_legend(figure, axes[0][0], loc="outside right upper")
+        add_legend(figure, axes[0][0], **legend.options)

@@ -23,7 +23,8 @@ function extent(values, fallback = [0, 1]) {
     lo = Math.min(lo, value);
     hi = Math.max(hi, value);
   }
-  if (lo === hi) {
+  // Nearer to each other than ticks can be told apart.
+  if (hi - lo <= 1e-12 * Math.max(Math.abs(lo), Math.abs(hi))) {
     const room = Math.abs(lo) * 0.1 || 1;
     return [lo - room, hi + room];
   }
@@ -31,7 +32,7 @@ function extent(values, fallback = [0, 1]) {
 }
 
 // Empty axes. Gives the svg and its scales; `x` and `y` turn numbers into pixels.
-function axes(width, { height, xDomain, yDomain, xLabel, yLabel, xFormat = stepLabel, xLeast = 0, yFormat = trim, right = 14, top = 10, label }) {
+function axes(width, { height, xDomain, yDomain, xLabel, yLabel, xFormat = stepLabel, xLeast = 0, yFormat = plain, right = 14, top = 10, label }) {
   const bottom = 40;
   const [x0, x1] = xDomain;
   const [y0, y1] = yDomain;

@@ -56,6 +56,11 @@ function trim(number) {
   return String(Number(number.toPrecision(3))).replace("-", "−");
 }
 
+// All digits, as they stand in the data.
+function plain(number) {
+  return String(number).replace("-", "−");
+}
+
 // With as many decimals as a difference of one hundredth of `range` needs.
 function fixed(number, range = 1) {
   if (!known(number)) return "–";
@@ -67,6 +72,11 @@ const whole = (number) => Math.round(number).toLocaleString("en-US");
 
 function percent(share) {
   return `${trim(100 * share)}%`;
+}
+
+// A share at a tick, with all its digits.
+function percentTick(share) {
+  return `${plain(Number((100 * share).toPrecision(12)))}%`;
 }
 
 // Seconds as a person says them.

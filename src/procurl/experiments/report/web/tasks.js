@@ -12,7 +12,7 @@ function describe(task) {
   const text = report.explorer.texts[task];
   return [
     ...(text === undefined ? [] : [["task", text]]),
-    ...features.map(({ name, values }) => [name, trim(values[row])]),
+    ...features.map(({ name, values }) => [name, plain(values[row])]),
   ];
 }
 
@@ -90,7 +90,7 @@ function taskMap(host, tasks, [across, up], chosen) {
     yDomain: room(extent(points.map(({ y }) => y))),
     xLabel: across === null ? "task" : features[across].name,
     yLabel: up === null ? "probability" : features[up].name,
-    xFormat: trim, xLeast: across === null ? 1 : 0, yFormat: up === null ? percent : trim, label: "Map of the tasks",
+    xFormat: plain, xLeast: across === null ? 1 : 0, yFormat: up === null ? percentTick : plain, label: "Map of the tasks",
   });
   const mean = tasks.reduce((sum, { p }) => sum + p, 0) / tasks.length || 1;
   const usual = Math.max(1.8, Math.min(5, 32 / Math.sqrt(tasks.length)));
@@ -110,7 +110,7 @@ function distribution(host, tasks, chosen) {
   const uniform = 1 / report.tasks;
   const chart = axes(host.clientWidth, {
     height: LOW, xDomain: [0, tasks.length], yDomain: [0, Math.max(uniform * 1.25, tasks[0].p * 1.05)],
-    xLabel: "tasks, the most likely first", yLabel: "probability", xFormat: whole, xLeast: 1, yFormat: percent,
+    xLabel: "tasks, the most likely first", yLabel: "probability", xFormat: whole, xLeast: 1, yFormat: percentTick,
     label: "Probability of every task",
   });
   const step = chart.x(1) - chart.x(0);
@@ -134,7 +134,7 @@ function truth(host, tasks) {
   const { lo, hi } = returns;
   const chart = axes(host.clientWidth, {
     height: LOW, xDomain: [0, 1], yDomain: [lo - 0.06 * (hi - lo), hi + 0.06 * (hi - lo)],
-    xLabel: "estimated probability of success", yLabel: "return achieved", xFormat: trim, yFormat: trim,
+    xLabel: "estimated probability of success", yLabel: "return achieved", xFormat: plain, yFormat: plain,
     label: "Estimated success against return achieved",
   });
   if (report.unit) chart.root.append(svg("line", { class: "reference", x1: chart.x(0), y1: chart.y(0), x2: chart.x(1), y2: chart.y(1) }));
