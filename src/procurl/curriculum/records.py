@@ -178,7 +178,7 @@ def no_outcomes(strategy: Strategy, n: int, step: float, values: Any = None) -> 
 
 
 def with_noise(
-    strategy: Strategy, evidence: Evidence, n: int, rng: np.random.Generator
+    strategy: Strategy, evidence: Evidence, n: int, rng: "np.random.Generator"
 ) -> Evidence:
     """`evidence` on n tasks with the noise that the strategy needs, if any."""
     if "noise" not in strategy.needs or evidence.noise is not None:
