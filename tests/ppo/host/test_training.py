@@ -25,9 +25,9 @@ def counters(n_envs=2, pool=NUMBERS, **settings):
     return vector_of(lambda: TaskEnv(Counter(**settings), pool), n_envs)
 
 
-def fresh(strategy=OUT, seed=0, pool=NUMBERS, ppo=LINEAR):
+def fresh(strategy=OUT, seed=0, pool=NUMBERS, ppo=LINEAR, every=24):
     env, eval_env = counters(pool=pool, end=3), counters(pool=pool, end=3)
-    plan = EvaluationPlan(every=24)
+    plan = EvaluationPlan(every=every)
     return host_run(env, strategy, ppo, seed, pool, eval_env=eval_env, evaluation=plan)
 
 
@@ -109,6 +109,8 @@ def test_another_run_of_the_same_name_is_refused(tmp_path):
         train(tmp_path, fresh(make_strategy("iid"), seed=1), label="mine")
     with pytest.raises(ValueError, match="steps is 60, not 120"):
         train(tmp_path, fresh(seed=1), steps=120)
+    with pytest.raises(ValueError, match="eval_every is 24, not 12"):
+        train(tmp_path, fresh(seed=1, every=12))
     with pytest.raises(ValueError, match="its training pool has 3 tasks, not 2"):
         train(tmp_path, fresh(seed=1, pool=TaskPool([[1.0], [5.0]])))
 

@@ -43,7 +43,7 @@ def train_run(
 
     The same call resumes a run that was stopped, from its last checkpoint, and returns at once if
     the run is finished. A folder can hold the runs of many strategies and seeds; all must have the
-    same pool, training steps and settings of PPO.
+    same pool, training steps, settings of PPO and evaluations.
 
     Args:
         run: at its first step, with an `eval_env`.
@@ -113,12 +113,17 @@ def _train(run: HostRun, steps: int, writer: RunWriter, checkpoint: Path) -> Non
 def _writer(
     run: HostRun, steps: int, out: Path, env: str, contender: Contender, overwrite: bool
 ) -> RunWriter:
+    plan = run.evaluation
     experiment = Experiment(
         env=env,
         engine="host",
         steps=steps,
         n_envs=run.n_envs,
         student={"algorithm": "PPO", "settings": describe(run.ppo)},
+        eval_every=plan.every,
+        eval_episodes=plan.episodes,
+        eval_tasks=None if plan.tasks is None else len(plan.tasks),
+        eval_stochastic=plan.stochastic,
     )
     return RunWriter(
         out,
