@@ -258,6 +258,15 @@ def test_mistakes_are_named(tmp_path):
         make_trainer(tmp_path, dataset=make_dataset().to_iterable_dataset())
 
 
+def test_mistakes_are_named_before_a_model_is_loaded():
+    """A model of this name does not exist, and looking for it would be the next error."""
+    dataset = make_dataset()
+    with pytest.raises(ValueError, match="contexts must be a column of train_dataset"):
+        CurriculumGRPOTrainer("no/model", Reward(), contexts="length", train_dataset=dataset)
+    with pytest.raises(ValueError, match="contexts must be a column of train_dataset"):
+        CurriculumGRPOTrainer("no/model", Reward(), None, dataset, contexts="length")
+
+
 def test_trl_itself_is_as_it_was():
     assert GRPOTrainer._calculate_rewards is not CurriculumGRPOTrainer._calculate_rewards
     assert "curriculum" not in vars(GRPOTrainer)

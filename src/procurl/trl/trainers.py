@@ -1,5 +1,6 @@
 """TRL's trainers with a curriculum over the prompts."""
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,14 @@ class PromptCurriculum(Trainer):
         require_outcome_strategy(as_strategy(strategy))
         if pass_rate is not None:
             require_prior_strategy(as_strategy(strategy), "pass_rate")
+        given = signature(super().__init__).bind_partial(*args, **kwargs).arguments
+        prompts, dataset = None, given.get("train_dataset")
+        if dataset is not None:  # before a large model is loaded
+            prompts = read_prompts(dataset, contexts, pass_rate)
         super().__init__(*args, **kwargs)
-        self.prompts = read_prompts(self.train_dataset, contexts, pass_rate)
+        if prompts is None or self.train_dataset is not dataset:
+            prompts = read_prompts(self.train_dataset, contexts, pass_rate)
+        self.prompts = prompts
         if len(self.train_dataset) < self._groups:
             raise ValueError(
                 f"train_dataset must have at least {self._groups} rows, the prompts of a "
