@@ -62,6 +62,13 @@ def test_a_time_that_was_not_measured_is_missing():
     assert terminal_table(curves_from_rows([unknown])).rows[0][-1] == "–"
 
 
+def test_small_returns_are_told_apart_and_small_beside_large_ones_are_zero():
+    small = [row("a", performance=0.0012), row("b", performance=-0.0031)]
+    assert [r[2] for r in terminal_table(curves_from_rows(small)).rows] == ["0.0012", "-0.0031"]
+    both = [row("a", performance=0.0012), row("b", performance=0.7)]
+    assert [r[2] for r in terminal_table(curves_from_rows(both)).rows] == ["0.00", "0.70"]
+
+
 def test_the_figure_is_a_png_and_an_svg(tmp_path):
     draw_curves(curves_from_rows(rows()), tmp_path / "curves.png", "pointmass-s")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")

@@ -140,7 +140,8 @@ def with_finals(finals, seeds=2):
         ({"a": 0.3, "b": 0.31}, "b has the highest mean return, 0.31 ± 0.00 over 3 runs."),
         ({"a": 0.0, "b": 0.0}, "no strategy has a mean return above 0."),
         ({"a": 0.0, "b": -2.0}, "a has the highest mean return, 0.00 ± 0.00 over 3 runs."),
-        ({"a": -0.001, "b": 0.001}, "a and b have the highest mean return, 0.00."),
+        ({"a": -0.001, "b": 0.001, "c": -1.0}, "a and b have the highest mean return, 0.00."),
+        ({"a": 0.001, "b": 0.002}, "b has the highest mean return, 0.0020 ± 0.0000 over 3 runs."),
     ],
 )
 def test_the_summary_names_no_winner_unless_one_is_ahead(finals, said):

@@ -1,8 +1,12 @@
 """How numbers of steps and names are written, in every table and figure."""
 
 import math
+from collections.abc import Iterable
 
 MISSING = "–"
+TWO_DECIMALS = "z.2f"  # zero without a sign
+SMALLEST_RETURN = 0.005  # that two decimals do not make 0.00
+MOST_DECIMALS = 6  # of a return
 LONGEST_NAME = 40  # letters that a figure shows of a name, in one line
 MOST_LINES = 3  # of a name in a legend
 BREAKS = ",:+]; "  # signs after which a name continues on the next line
@@ -22,6 +26,19 @@ def step_label(steps: float) -> str:
         if abs(steps) >= least:
             return f"{float(f'{steps / unit:.3g}'):g}{sign}"
     return f"{steps:.0f}"
+
+
+def return_format(returns: Iterable[float]) -> str:
+    """How to write returns that are compared: two decimals, unless all of them became 0.00.
+
+    >>> [f"{x:{return_format([x])}}" for x in (0.1234, 0.0, -0.0012, 3.4e-9)]
+    ['0.12', '0.00', '-0.0012', '3.4e-09']
+    """
+    largest = max((abs(x) for x in returns if math.isfinite(x)), default=0.0)
+    if largest == 0.0 or largest >= SMALLEST_RETURN:
+        return TWO_DECIMALS
+    decimals = 1 - math.floor(math.log10(largest))
+    return f"z.{decimals}f" if decimals <= MOST_DECIMALS else ".2g"
 
 
 def one_line(name: str) -> str:

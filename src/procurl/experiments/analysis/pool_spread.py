@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.labels import MISSING
+from procurl.experiments.analysis.labels import MISSING, TWO_DECIMALS
 from procurl.experiments.analysis.samples import by_pool
 from procurl.experiments.analysis.standings import BASELINE
 from procurl.experiments.analysis.tables import Table
@@ -106,4 +106,4 @@ def _deviations(curve: Curve, step: int) -> tuple[float, float]:
 
 
 def _number(value: float) -> str:
-    return MISSING if math.isnan(value) else f"{value:z.2f}"
+    return MISSING if math.isnan(value) else f"{value:{TWO_DECIMALS}}"

@@ -13,7 +13,7 @@ from procurl.experiments.analysis.curve_statistics import (
     time_to_threshold,
 )
 from procurl.experiments.analysis.curves import Curve, by_label
-from procurl.experiments.analysis.labels import MISSING, step_label
+from procurl.experiments.analysis.labels import MISSING, return_format, step_label
 from procurl.experiments.analysis.statistics import (
     Estimate,
     Interval,
@@ -167,3 +167,8 @@ def _improvement(curve: Curve, base: Curve | None, step: int) -> Estimate | None
 def _count(values: Floats) -> int:
     """The number of runs with a value."""
     return int((~np.isnan(values)).sum())
+
+
+def form_of(rows: Sequence[Standing]) -> str:
+    """How to write the returns of these rows."""
+    return return_format(interval.mean for row in rows for interval in row.performance)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from procurl.experiments.analysis.labels import MISSING, TWO_DECIMALS
 from procurl.experiments.analysis.resampling import (
     counts_at,
     draw_chances_over_pools,
@@ -44,12 +45,15 @@ class Interval(NamedTuple):
     half_width: float
     runs: int  # counted
 
-    def __str__(self) -> str:
+    def __format__(self, form: str) -> str:
+        form = form or TWO_DECIMALS
         if math.isnan(self.mean):
-            return "–"
-        return f"{self.mean:z.2f}" + (
-            "" if math.isnan(self.half_width) else f" ± {self.half_width:.2f}"
-        )
+            return MISSING
+        half = "" if math.isnan(self.half_width) else f" ± {self.half_width:{form}}"
+        return f"{self.mean:{form}}{half}"
+
+    def __str__(self) -> str:
+        return format(self)
 
 
 class Estimate(NamedTuple):
@@ -59,11 +63,15 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
-    def __str__(self) -> str:
+    def __format__(self, form: str) -> str:
+        form = form or TWO_DECIMALS
         if math.isnan(self.value):
-            return "–"
-        ends = "" if math.isnan(self.low) else f" [{self.low:z.2f}, {self.high:z.2f}]"
-        return f"{self.value:z.2f}{ends}"
+            return MISSING
+        ends = "" if math.isnan(self.low) else f" [{self.low:{form}}, {self.high:{form}}]"
+        return f"{self.value:{form}}{ends}"
+
+    def __str__(self) -> str:
+        return format(self)
 
 
 def mean_interval(

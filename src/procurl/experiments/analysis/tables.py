@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from procurl.experiments.analysis.curve_intervals import interval_at, interval_of
 from procurl.experiments.analysis.curves import Curve
-from procurl.experiments.analysis.labels import MISSING, one_line, step_label
+from procurl.experiments.analysis.labels import MISSING, one_line, return_format, step_label
 from procurl.experiments.analysis.standings import (
     BASELINE,
     NO_EVALUATION,
     Standing,
+    form_of,
     shown_steps,
 )
 from procurl.experiments.analysis.statistics import (
@@ -40,10 +41,12 @@ def terminal_table(curves: Sequence[Curve]) -> Table:
     head = ["strategy", "runs", *(f"at {step_label(step)}" for step in shown)]
     head += [f"{curves[0].test_name} at {step_label(shown[-1])}"] * tested
     head += ["env steps", "seconds"]
+    found = [[interval_at(curve, step) for step in shown] for curve in curves]
+    form = return_format(interval.mean for row in found for interval in row)
     rows = []
-    for curve in curves:
-        cells = [str(interval_at(curve, step)) for step in shown]
-        cells += [str(interval_of(curve, curve.test_at(shown[-1])))] * tested
+    for curve, intervals in zip(curves, found, strict=True):
+        cells = [format(interval, form) for interval in intervals]
+        cells += [format(interval_of(curve, curve.test_at(shown[-1])), form)] * tested
         cells += [step_label(_latest(curve.env_steps)), _seconds(_latest(curve.seconds))]
         rows.append((curve.label, str(len(curve.seeds)), *cells))
     return Table(tuple(head), tuple(rows))
@@ -51,7 +54,7 @@ def terminal_table(curves: Sequence[Curve]) -> Table:
 
 def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
     """The full table of reports and papers: every number of every contender."""
-    first = rows[0]
+    first, form = rows[0], form_of(rows)
     last = step_label(first.steps[-1])
     head = (
         "strategy",
@@ -72,11 +75,11 @@ def final_table(rows: Sequence[Standing], baseline: str = BASELINE) -> Table:
             (
                 row.label,
                 str(row.runs),
-                *map(str, row.performance),
-                *([] if row.test is None else [str(row.test)]),
-                str(row.iqm),
+                *(format(interval, form) for interval in row.performance),
+                *([] if row.test is None else [format(row.test, form)]),
+                format(row.iqm, form),
                 MISSING if row.improvement is None else str(row.improvement),
-                str(row.area),
+                format(row.area, form),
                 *_reached_cells(row),
                 step_label(row.env_steps.mean),
                 _seconds(row.seconds.mean),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from procurl.experiments.analysis.curve_intervals import improvement_at
 from procurl.experiments.analysis.curves import Curve, by_label
 from procurl.experiments.analysis.labels import MISSING, step_label
-from procurl.experiments.analysis.standings import Standing
+from procurl.experiments.analysis.standings import Standing, form_of
 from procurl.experiments.analysis.statistics import Estimate, Interval
 
 MOST_COMPARED = 12
@@ -42,7 +42,8 @@ def final_results(rows: Sequence[Standing], places: Sequence[str]) -> str:
     head = "".join(
         f'<th scope="col" data-first="{first}">{escape(text)}</th>' for text, first in heads
     )
-    body = "".join(_row(row, places.index(row.label)) for row in rows)
+    form = form_of(rows)
+    body = "".join(_row(row, places.index(row.label), form) for row in rows)
     caption = '<caption class="unseen">Final results</caption>'
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -90,13 +91,13 @@ def _chances(curves: Sequence[Curve], step: int) -> dict[tuple[str, str], Estima
     return chances
 
 
-def _row(row: Standing, place: int) -> str:
+def _row(row: Standing, place: int, form: str) -> str:
     measured = [*row.performance, *([] if row.test is None else [row.test])]
     cells = [
         Cell(str(row.runs), row.runs),
-        *(Cell(_interval(interval), interval.mean) for interval in measured),
-        Cell(_estimate(row.iqm), row.iqm.value),
-        Cell(_interval(row.area), row.area.mean),
+        *(Cell(_interval(interval, form), interval.mean) for interval in measured),
+        Cell(_estimate(row.iqm, form), row.iqm.value),
+        Cell(_interval(row.area, form), row.area.mean),
         _threshold_cell(row),
         Cell(step_label(row.env_steps.mean), row.env_steps.mean),
         Cell(_seconds(row.seconds.mean), row.seconds.mean),
@@ -112,19 +113,14 @@ def _name(label: str, place: int) -> str:
     )
 
 
-def _interval(interval: Interval) -> str:
-    if math.isnan(interval.mean):
-        return MISSING
-    half = interval.half_width
-    return f"{interval.mean:z.2f}" + ("" if math.isnan(half) else f" <small>± {half:.2f}</small>")
+def _interval(interval: Interval, form: str) -> str:
+    mean, _, half = format(interval, form).partition(" ± ")
+    return mean + (half and f" <small>± {half}</small>")
 
 
-def _estimate(estimate: Estimate) -> str:
-    if math.isnan(estimate.value):
-        return MISSING
-    if math.isnan(estimate.low):
-        return f"{estimate.value:z.2f}"
-    return f"{estimate.value:z.2f} <small>[{estimate.low:z.2f}, {estimate.high:z.2f}]</small>"
+def _estimate(estimate: Estimate, form: str) -> str:
+    value, _, ends = format(estimate, form).partition(" [")
+    return value + (ends and f" <small>[{ends}</small>")
 
 
 def _threshold_cell(row: Standing) -> Cell:

@@ -9,7 +9,7 @@ from typing import Any
 from procurl.envs.registry import environment_names
 from procurl.experiments.analysis.curve_intervals import improvement_at
 from procurl.experiments.analysis.curves import Curve, by_label, test_tasks
-from procurl.experiments.analysis.standings import BASELINE, Standing
+from procurl.experiments.analysis.standings import BASELINE, Standing, form_of
 from procurl.experiments.analysis.statistics import FEWEST
 from procurl.experiments.analysis.trends import features_of
 from procurl.experiments.report.explorer_data import MOST_FEATURES, Selection
@@ -72,14 +72,15 @@ def lead(rows: Sequence[Standing], curves: Sequence[Curve]) -> str:
         rows, curves = _on_targets(rows), [curve.on_test for curve in curves]
         measure = "mean return on the targets"
     best = max(rows, key=lambda row: _rank_key(row.performance[-1].mean))
-    value = f"{_strong(str(best.performance[-1]))} over {_runs(best.performance[-1].runs)}"
+    form = form_of(rows)
+    value = f"{_strong(format(best.performance[-1], form))} over {_runs(best.performance[-1].runs)}"
     name = _strong(best.label)
     if len(rows) == 1:
         return f"After {last}, {name} has a {measure} of {value}."
     if all(row.performance[-1].mean == 0 for row in rows):
         return f"After {last}, no strategy has a {measure} above 0."
-    shown = f"{best.performance[-1].mean:z.2f}"
-    tied = [row for row in rows if f"{row.performance[-1].mean:z.2f}" == shown]
+    shown = f"{best.performance[-1].mean:{form}}"
+    tied = [row for row in rows if f"{row.performance[-1].mean:{form}}" == shown]
     if len(tied) > 1:
         return f"After {last}, {_names(tied)} have the highest {measure}, {_strong(shown)}."
     text = f"After {last}, {name} has the highest {measure}, {value}."
