@@ -102,7 +102,7 @@ def test_enough_seeds_finished(name, contenders, seeds, records):
     assert min(finished.values()) >= seeds, finished
 
 
-@pytest.mark.parametrize("name", ["procurl-env", "procurl-val", "procurl-out"])
+@pytest.mark.parametrize("name", ["procurl", "procurl-env", "procurl-val", "procurl-out"])
 def test_a_curriculum_teaches_ants_sooner(name, records):
     curves = records["antgoal"].curves
     for step in (1_750_000, 2_000_000, 2_500_000, 3_000_000, 3_500_000):

@@ -1,5 +1,6 @@
 """One strategy beside all others, on every environment."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from procurl.internals.arrays import Floats
 from procurl.internals.files import write_text
 
 DRAWN = ("procurl-env", "procurl-val", "iid")  # beside the strategy and its best rivals
+OPEN = "open"  # verdict if too few runs give no interval
 HINTED = ("stages", "anneal")  # are told which tasks are easy
 HEAD = (
     "sweep",
@@ -83,11 +85,13 @@ def one_strategy_page(
         parts.append(picture(f"curves-{name}", f"{name}. {CAPTION}"))
     table = Table(HEAD, tuple(lines))
     write_text(out / "table.csv", as_csv(table))
-    good = sum(verdict != "behind" for verdict in verdicts)
+    good = sum(verdict not in ("behind", OPEN) for verdict in verdicts)
     sentence = (
         f"By area, {ours} is best or tied for best of the strategies without extra steps or hints "
         f"in {good} of {len(verdicts)} sweeps."
     )
+    if unsettled := verdicts.count(OPEN):
+        sentence += f" In {unsettled}, the best of the others has too few runs to tell."
     return Page("\n".join([as_markdown(table), f"{sentence}\n", *parts]), sentence)
 
 
@@ -119,5 +123,7 @@ def _rival(mine: Curve, curves: Mapping[str, Curve]) -> Rival:
 
 
 def _verdict(chance: Estimate) -> str:
-    """`tied` if the interval of the chance contains one half."""
+    """`tied` if the interval of the chance contains one half, `open` if there is no interval."""
+    if math.isnan(chance.low):
+        return OPEN
     return "best" if chance.low > 0.5 else "behind" if chance.high < 0.5 else "tied"
