@@ -6,7 +6,6 @@ import pickle
 import random
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -310,57 +309,6 @@ def test_saving_replaces_a_file_only_when_the_new_one_is_whole(tmp_path, monkeyp
         curriculum.save(path)
     assert path.read_bytes() == first
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_evidence_during_a_draw_counts_for_the_next_draw(monkeypatch):
-    """A draw that is under way when evidence arrives keeps no distribution of before."""
-    curriculum = curriculum_over(3, "procurl-argmax")
-    computing, go_on = threading.Event(), threading.Event()
-    plain = type(curriculum.strategy).probabilities
-
-    def slow(strategy, state):
-        p = plain(strategy, state)
-        computing.set()
-        go_on.wait(10)
-        return p
-
-    monkeypatch.setattr(type(curriculum.strategy), "probabilities", slow)
-    draw = threading.Thread(target=curriculum.next)
-    evidence = Evidence(1, values=[0.0, 0.5, 1.0])
-    observe = threading.Thread(target=curriculum.observe, args=(evidence,))
-    draw.start()
-    assert computing.wait(10)
-    observe.start()
-    observe.join(0.2)  # ends here only if nothing makes it wait for the draw
-    go_on.set()
-    draw.join()
-    observe.join()
-    assert set(curriculum.next(100).tolist()) == {1}
-
-
-@pytest.mark.parametrize("name", ["probabilities", "success", "learning_mask"])
-def test_a_reader_waits_for_a_call_that_is_under_way(name, monkeypatch):
-    curriculum = curriculum_over(3, "procurl-val")
-    computing, go_on = threading.Event(), threading.Event()
-    plain = type(curriculum.strategy).update
-
-    def slow(strategy, state, evidence):
-        computing.set()
-        go_on.wait(10)
-        return plain(strategy, state, evidence)
-
-    monkeypatch.setattr(type(curriculum.strategy), "update", slow)
-    evidence = Evidence(1, values=[0.0, 0.5, 1.0])
-    observe = threading.Thread(target=curriculum.observe, args=(evidence,))
-    read = threading.Thread(target=getattr(curriculum, name))
-    observe.start()
-    assert computing.wait(10)
-    read.start()
-    read.join(0.2)
-    assert read.is_alive()
-    go_on.set()
-    observe.join()
-    read.join()
 
 
 def test_a_curriculum_can_be_copied_and_pickled():

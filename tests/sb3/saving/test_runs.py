@@ -21,7 +21,6 @@ from procurl.internals.archive import read_archive, write_archive
 from procurl.sb3 import CurriculumCallback
 from procurl.sb3.saving.runs import read_run
 from tests.crafted import altered_arrays, mutated
-from tests.experiments.corridor import Corridor, lengths
 from tests.sb3.recording import Dies, Picks
 from tests.sb3.walk import walk_env
 
@@ -100,32 +99,6 @@ def test_a_resumed_run_is_exact_in_our_environments(name, tmp_path):
     assert np.array_equal(
         there.curriculum.probabilities(), uninterrupted.curriculum.probabilities()
     )
-
-
-class PlainCorridor(Corridor):
-    """Its state is all JSON, without arrays."""
-
-    def state_dict(self):
-        return {"at": [self.length, self.place, self.steps]}
-
-    def load_state_dict(self, saved):
-        assert saved.keys() == {"at"}
-        self.length, self.place, self.steps = saved["at"]
-
-
-def test_a_resumed_run_is_exact_in_an_environment_whose_state_is_json(tmp_path):
-    def corridors():
-        return make_vec_env(lambda: TaskEnv(PlainCorridor(), lengths()), n_envs=2)
-
-    whole, picks = new_model(corridors()), Picks()
-    whole.learn(320, callback=[CurriculumCallback("procurl"), picks])
-    before, callback = Picks(), CurriculumCallback("procurl")
-    new_model(corridors()).learn(192, callback=[callback, before])
-    callback.save(tmp_path)
-    after, _, later = resumed(tmp_path, corridors(), "procurl", 128)
-    assert before.tasks + later == picks.tasks
-    for ours, theirs in zip(weights(after), weights(whole), strict=True):
-        assert np.array_equal(ours, theirs)
 
 
 def test_a_run_saves_itself_between_rollouts(tmp_path):
