@@ -32,6 +32,7 @@ def test_the_rival_has_the_largest_area():
         ([0.5, 0.6, 0.7], [0.1, 0.2, 0.3], "best"),
         ([0.1, 0.2, 0.3], [0.5, 0.6, 0.7], "behind"),
         ([0.1, 0.5, 0.9], [0.2, 0.5, 0.8], "tied"),
+        ([0.1, 0.5, 0.9], [0.2, 0.5], "open"),
     ],
 )
 def test_tied_means_that_either_may_be_better(mine, theirs, verdict):
