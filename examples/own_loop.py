@@ -115,7 +115,7 @@ def train(strategy, seed, n_updates, store) -> None:
     picks, seconds, since = [], 0.0, time.perf_counter()
 
     for update in range(1, n_updates + 1):
-        # (2) more tasks than can begin before the next update; unused ones are dropped
+        # (2) as many tasks as can begin before the next update; unused ones are dropped
         envs.push_tasks(curriculum.next(N_ENVS * N_STEPS).reshape(N_ENVS, N_STEPS))
         rows, tasks, returns = [], [], []
         for _ in range(N_STEPS):

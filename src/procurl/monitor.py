@@ -7,13 +7,14 @@ with several processes shows only one of the warnings that are about the same.
 import logging
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Floats, entropy_of
+from procurl.internals.arrays import Floats, NamedArrays, entropy_of
+from procurl.internals.state_arrays import restore_arrays, state_arrays
 from procurl.strategies.registry import DEFAULT_STRATEGY, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
@@ -51,6 +52,14 @@ class Calibration(NamedTuple):
     achieved: float  # mean outcome of the episodes
 
 
+class EpisodeSums(NamedTuple):
+    """Sums over the recent training episodes, by bins of the estimate that they were drawn by."""
+
+    estimated: Floats  # [BINS] success
+    achieved: Floats  # [BINS] success
+    episodes: Floats  # [BINS]
+
+
 class CurriculumMonitor:
     """Watches the distribution and the estimate of a curriculum over its n tasks.
 
@@ -62,9 +71,7 @@ class CurriculumMonitor:
     def __init__(self, strategy: str, pool: TaskPool) -> None:
         self._strategy = strategy
         self.pool = pool
-        self._estimated = np.zeros(BINS)  # sums over episodes, by bins of the estimate
-        self._achieved = np.zeros(BINS)
-        self._episodes = np.zeros(BINS)
+        self._sums = EpisodeSums(np.zeros(BINS), np.zeros(BINS), np.zeros(BINS))
         self._idle_refreshes = 0  # in a row
         self._idle_visits: int | None = None  # tasks played between two of them; None if unknown
         self._poor_refreshes = 0  # in a row, with an effect and a poor estimate
@@ -76,11 +83,12 @@ class CurriculumMonitor:
         Tasks with similar estimates are taken together, because the outcome of a single episode
         says little: Σ_bins |Σ estimated − Σ achieved| / episodes.
         """
-        total = float(self._episodes.sum())
+        estimated, achieved, episodes = self._sums
+        total = float(episodes.sum())
         if total < FEWEST_EPISODES:
             return None
-        error = np.abs(self._estimated - self._achieved).sum() / total
-        means = (float(sums.sum() / total) for sums in (self._estimated, self._achieved))
+        error = np.abs(estimated - achieved).sum() / total
+        means = (float(sums.sum() / total) for sums in (estimated, achieved))
         return Calibration(float(error), *means)
 
     def add_episodes(self, success: Floats, wins: Floats, losses: Floats) -> None:
@@ -96,13 +104,13 @@ class CurriculumMonitor:
         tasks = np.flatnonzero(played != 0.0)  # few of a large pool
         success, wins, played = success[tasks], wins[tasks], played[tasks]
         bins = np.minimum((success * BINS).astype(np.int64), BINS - 1)
-        for sums, weights in (
-            (self._estimated, success * played),
-            (self._achieved, wins),
-            (self._episodes, played),
-        ):
-            sums *= kept
-            sums += np.bincount(bins, weights, BINS)
+        new = EpisodeSums(success * played, wins, played)
+        self._sums = EpisodeSums(
+            *(
+                kept * sums + np.bincount(bins, weights, BINS)
+                for sums, weights in zip(self._sums, new, strict=True)
+            )
+        )
         if self._idle_refreshes:
             self._idle_visits = (self._idle_visits or 0) + len(tasks)
 
@@ -125,6 +133,19 @@ class CurriculumMonitor:
         few = self._idle_visits is not None and self._idle_visits < len(probabilities)
         if self._idle_refreshes >= REFRESHES and not few:
             self._warn(kind, self._idle_refreshes, step, self._explanation(kind, success))
+
+    def arrays(self) -> NamedArrays:
+        """What calibration is measured on; nothing before the first episode."""
+        return state_arrays(self._sums) if self._sums.episodes.any() else {}
+
+    def from_arrays(self, saved: NamedArrays) -> Self:
+        """A monitor of the same curriculum with the calibration of `arrays`; raises if wrong."""
+        monitor = type(self)(self._strategy, self.pool)
+        if saved:
+            monitor._sums = restore_arrays(monitor._sums, saved)
+        if not all(((sums >= 0.0) & (sums < np.inf)).all() for sums in monitor._sums):
+            raise ValueError(f"the saved calibration must be sums of at least 0, got {saved}")
+        return monitor
 
     def _watch_calibration(self, step: float) -> None:
         """Warn once if the estimate stays poor."""

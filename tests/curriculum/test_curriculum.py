@@ -249,6 +249,29 @@ def test_metrics_follow_the_evidence():
     assert curriculum.metrics().effective_tasks == pytest.approx(3.0)
 
 
+def test_a_loaded_curriculum_has_the_calibration_that_was_saved():
+    """Not one of its own, which is of other episodes."""
+    one, two = curriculum_over(3, "procurl"), curriculum_over(3, "procurl")
+    for step in range(1, 4):
+        one.observe(Evidence(step, wins=[9, 5, 0], losses=[1, 5, 10]))
+        two.observe(Evidence(step, wins=[2, 5, 6], losses=[8, 5, 4]))
+    saved, before = one.state_dict(), one.metrics()
+    assert before.calibration is not None
+    assert two.metrics().calibration != before.calibration
+    two.load_state_dict(saved)
+    for each in (one, two):
+        found = each.metrics()
+        assert found.calibration == before.calibration
+        assert found.achieved_success == before.achieved_success
+        each.observe(Evidence(4, wins=[1, 1, 1], losses=[0, 0, 0]))
+    assert one.metrics().calibration == two.metrics().calibration != before.calibration
+    two.load_state_dict(curriculum_over(3, "procurl").state_dict())
+    assert two.metrics().calibration is None
+    saved["state"]["monitor/achieved"][0] = np.nan
+    with pytest.raises(ValueError, match="saved calibration must be sums of at least 0, got"):
+        two.load_state_dict(saved)
+
+
 def test_state_dict_is_plain_data_and_a_copy():
     curriculum = curriculum_over(3)
     curriculum.observe(Evidence(1024, values=[0.2, 0.5, 0.9]))

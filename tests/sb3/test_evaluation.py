@@ -130,6 +130,25 @@ def test_an_evaluation_sees_what_training_sees():
     assert not own.training
 
 
+@pytest.mark.parametrize("own", [None, VecNormalize])
+def test_observations_need_not_be_normalized(own):
+    training = VecNormalize(DummyVecEnv([walk_env] * 2), norm_obs=False)
+    model = PPO("MlpPolicy", training, n_steps=16, batch_size=32, device="cpu")
+    env = walk_env if own is None else own(DummyVecEnv([walk_env]), norm_obs=False)
+    assert len(evaluate_pool(model, env, LENGTHS).returns) == 6
+
+
+@pytest.mark.parametrize("tasks", [[], [6], [-1], [0.0], [True], ["a"], 3])
+def test_wrong_tasks_are_named(right, tasks):
+    with pytest.raises(ValueError, match="tasks must be ids from 0 to 5, at least one"):
+        evaluate_pool(right, walk_env(), LENGTHS, tasks=tasks)
+
+
+def test_a_wrong_seed_is_named(right):
+    with pytest.raises(ValueError, match="seed must be .* at least 0, got -1"):
+        evaluate_pool(right, walk_env(), LENGTHS, seed=-1)
+
+
 def test_initial_observations_look_as_in_training():
     training = VecFrameStack(VecNormalize(DummyVecEnv([walk_env] * 4), norm_reward=False), 2)
     starts = first_observations(training, np.arange(6))

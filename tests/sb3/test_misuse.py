@@ -87,8 +87,9 @@ def test_a_vector_wrapper_that_is_not_known():
         learn(Doubled(DummyVecEnv([walk_env])))
     learn(Doubled(DummyVecEnv([walk_env])), make_strategy("iid"))  # asks no critic
     learn(Doubled(DummyVecEnv([walk_env])), make_strategy("procurl"))  # does without the critic
-    with pytest.raises(ValueError, match="Doubled"):
+    with pytest.raises(ValueError, match=r"be wrapped alike. Pass Doubled\(DummyVecEnv"):
         learn(Doubled(DummyVecEnv([walk_env])), ENV, eval_env=walk_env)
+    learn(Doubled(DummyVecEnv([walk_env])), ENV, eval_env=Doubled(DummyVecEnv([walk_env])))
 
 
 def test_rollouts_without_an_environment_for_them():

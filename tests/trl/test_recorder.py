@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip("trl")
 
+import torch
+
 from procurl.experiments import read_store, write_report
 from procurl.trl import PromptRecorder
 from procurl.trl.recorder import have_signal
@@ -90,6 +92,21 @@ def test_mistakes_are_named(tmp_path):
     trainer = make_trainer(tmp_path)
     trainer.add_callback(PromptRecorder(trainer, tmp_path / "out", lambda model: [1.0]))
     with pytest.raises(ValueError, match="one reward for each of the 12 prompts, got shape \\(1,"):
+        trainer.train()
+
+
+def test_evaluations_may_be_tensors_and_must_be_finite(tmp_path):
+    def tensor(model):
+        return torch.full((12,), 0.5, dtype=torch.bfloat16, requires_grad=True)
+
+    trainer = make_trainer(tmp_path / "run", max_steps=1)
+    trainer.add_callback(PromptRecorder(trainer, tmp_path / "out", tensor))
+    trainer.train()
+    with read_store(tmp_path / "out") as store:
+        assert [at.performance for at in store.detail(*store.finished_runs())] == [0.5, 0.5]
+    trainer = make_trainer(tmp_path / "again")
+    trainer.add_callback(PromptRecorder(trainer, tmp_path / "none", lambda model: [np.nan] * 12))
+    with pytest.raises(ValueError, match="evaluate must return finite rewards, got nan for prompt"):
         trainer.train()
 
 

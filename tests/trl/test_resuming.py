@@ -7,6 +7,8 @@ import pytest
 
 pytest.importorskip("trl")
 
+from datasets import Dataset
+
 from procurl.trl import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 from procurl.trl.checkpoints import CURRICULUM
 from tests.trl.toy import Reward, logged, make_dataset, make_trainer
@@ -97,6 +99,48 @@ def test_contexts_may_change(tmp_path, caplog):
     assert "contexts have changed since the checkpoint: 0 prompts are gone" in caplog.text
     assert found == pytest.approx(expected)
     assert len(set(found)) > 1
+
+
+@pytest.mark.parametrize("pass_rate", [None, "level"])
+def test_a_run_is_the_same_if_columns_are_added(tmp_path, caplog, pass_rate):
+    (_, seen), _ = whole_and_resumed(tmp_path, 3)
+    reward, more = Reward(), make_dataset(12, level=[0.5] * 12, tag=["new"] * 12)
+    again = make_trainer(
+        tmp_path / "more",
+        more,
+        reward,
+        curriculum={"pass_rate": pass_rate},
+        max_steps=STEPS,
+        save_strategy="steps",
+        save_steps=3,
+    )
+    again.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-3"))
+    assert reward.calls == seen.calls[3:]
+    assert "changed" not in caplog.text
+    # The next checkpoint knows them by the same columns.
+    third = Reward()
+    final = make_trainer(tmp_path / "third", reward=third, max_steps=STEPS)
+    final.train(resume_from_checkpoint=str(tmp_path / "more" / "checkpoint-6"))
+    assert third.calls == seen.calls[6:]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"tag": ["a"] * 12}, {}),  # a column is gone
+        ({}, {"number": [0, 0, *range(2, 12)], "prompt": ["w0"] * 12, "tag": [*"abcdefghijkl"]}),
+    ],
+)
+def test_prompts_are_new_if_the_columns_of_the_checkpoint_are_not_enough(
+    tmp_path, caplog, before, after
+):
+    saving = {"save_strategy": "steps", "save_steps": 2}
+    make_trainer(tmp_path / "run", make_dataset(12, **before), max_steps=2, **saving).train()
+    other = Dataset.from_dict(make_dataset(12).to_dict() | after)
+    again = make_trainer(tmp_path / "again", other, max_steps=3, **saving)
+    again.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-2"))
+    assert "12 prompts are gone and 12 are new" in caplog.text
+    assert f"knows prompts by the columns number, prompt{', tag' * bool(before)}:" in caplog.text
 
 
 def test_new_prompts_start_from_their_pass_rate(tmp_path):

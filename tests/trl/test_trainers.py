@@ -107,6 +107,13 @@ def test_metrics_are_logged_with_those_of_trl(tmp_path):
     )
 
 
+def test_numbers_of_the_strategy_are_logged_too(tmp_path):
+    made = make_trainer(tmp_path, curriculum={"strategy": "stages"})
+    made.train()
+    assert logged(made, "curriculum/stage") == [0, 0, 0]
+    assert not logged(made, "curriculum/estimated_success")  # it has none
+
+
 def test_evaluation_changes_nothing(tmp_path):
     rewards = [Reward(), Reward()]
     plain = make_trainer(tmp_path / "a", reward=rewards[0])
@@ -250,6 +257,8 @@ def test_mistakes_are_named(tmp_path):
         make_trainer(tmp_path, curriculum={"strategy": "iid", "pass_rate": "pass_rate"})
     with pytest.raises(ValueError, match="at least 2 rows, .* TRL trains nothing, got 1"):
         make_trainer(tmp_path, dataset=make_dataset(1))
+    with pytest.raises(ValueError, match="train_dataset has no rows"):
+        make_trainer(tmp_path, dataset=make_dataset(0))
     with pytest.raises(ValueError, match="procurl-val requires values"):
         make_trainer(tmp_path, curriculum={"strategy": "procurl-val"})
     with pytest.raises(ValueError, match=r"budget=1\.5 of procurl would have no effect"):

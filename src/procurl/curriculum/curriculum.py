@@ -50,8 +50,7 @@ from procurl.tasks.space import TaskSpace
 
 FORMAT = 1
 # In front of the names of arrays that are not of the strategy's state.
-OUTCOMES = "outcomes/"
-CANDIDATES = "candidates/"
+OUTCOMES, CANDIDATES, MONITOR = "outcomes/", "candidates/", "monitor/"
 
 
 class Curriculum:
@@ -346,6 +345,7 @@ class Curriculum:
         """Everything needed to continue identically: JSON values, and arrays under `state`."""
         with self._lock:
             arrays = state_arrays(self._state) | add_prefix(OUTCOMES, self._outcomes.arrays())
+            arrays |= add_prefix(MONITOR, self._monitor.arrays())
             if self._candidates is not None:
                 arrays |= add_prefix(CANDIDATES, self._candidates.arrays())
             return {
@@ -370,6 +370,7 @@ class Curriculum:
             candidates = candidates.from_arrays(take_prefix(CANDIDATES, arrays))
             pool, strategy = candidates.pool, self._unbound.bind(candidates.pool)
         outcomes = OutcomeBuffer.from_arrays(take_prefix(OUTCOMES, arrays), n)
+        monitor = self._monitor.from_arrays(take_prefix(MONITOR, arrays))
         state = restore_arrays(self._state, arrays)
         rng = np.random.default_rng()
         rng.bit_generator.state = saved["rng"]
@@ -381,8 +382,8 @@ class Curriculum:
             self._candidates, self.pool, self.strategy = candidates, pool, strategy
             self._state, self._rng, self._outcomes = state, rng, outcomes
             self._forget_distribution()
-            self.step, self._observed = float(saved["step"]), saved["observed"]
-            self._renewal_due = saved["renewal_due"]
+            self._monitor, self.step = monitor, float(saved["step"])
+            self._observed, self._renewal_due = saved["observed"], saved["renewal_due"]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to one file of arrays and JSON, without pickled code."""

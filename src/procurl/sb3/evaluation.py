@@ -61,6 +61,7 @@ def evaluate_pool(
         seed: seed of the environments.
     """
     require_integer("episodes", episodes, at_least=1)
+    require_integer("seed", seed, at_least=0)
     training = model.get_env()
     played_in = match_wrappers(with_tasks(env, pool, "env"), training)
     if share_environments(played_in, training):
@@ -88,7 +89,8 @@ def evaluate(
     """`evaluate_pool` in environments that are already checked."""
     n = len(workers.pool)
     ids = np.arange(n) if tasks is None else np.asarray(tasks)
-    if ids.ndim != 1 or not ids.size or not np.isin(ids, np.arange(n)).all():
+    known = ids.dtype.kind in "iu" and np.isin(ids, np.arange(n)).all()
+    if ids.ndim != 1 or not ids.size or not known:
         raise ValueError(f"tasks must be ids from 0 to {n - 1}, at least one, got {tasks!r}")
     found = play_tasks(
         model, workers, np.repeat(ids, episodes), deterministic=deterministic, seed=seed

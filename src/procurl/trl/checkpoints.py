@@ -13,6 +13,7 @@ from procurl.internals.archive import content_errors, read_archive, write_archiv
 from procurl.internals.arrays import Floats, Ids
 from procurl.internals.files import write_bytes
 from procurl.tasks.pool import TaskPool
+from procurl.trl.prompts import Prompts, prompt_pool, recognize_by
 
 CURRICULUM = "curriculum.safetensors"
 GENERATIONS = "generations_{process}.pt"
@@ -28,8 +29,24 @@ class Batch(NamedTuple):
     rewards: Floats  # [k, g] NaN where a completion has none
 
 
-def save_curriculum(folder: Path, curriculum: Curriculum, batches: list[Batch] | None) -> None:
-    """Write the curriculum, its prompts' ids, and batches that wait to be recorded, atomically."""
+class Resumed(NamedTuple):
+    """What a run continues with, besides the curriculum."""
+
+    prompts: Prompts  # those of today, with the ids that the checkpoint knows them by
+    waiting: list[Batch]  # to be recorded
+
+
+def save_curriculum(
+    folder: Path, curriculum: Curriculum, columns: list[str], batches: list[Batch] | None
+) -> None:
+    """Write the curriculum and its prompts' ids atomically.
+
+    Args:
+        folder: of the checkpoint.
+        curriculum: over the prompts.
+        columns: of the dataset, by which prompts are recognized.
+        batches: that wait to be recorded.
+    """
     saved = curriculum.state_dict()
     arrays = {STATE + name: array for name, array in saved.pop("state").items()}
     if batches:
@@ -39,11 +56,14 @@ def save_curriculum(folder: Path, curriculum: Curriculum, batches: list[Batch] |
     if curriculum.pool.contexts is not None:
         arrays["contexts"] = curriculum.pool.contexts
     folder.mkdir(parents=True, exist_ok=True)
-    write_archive(folder / CURRICULUM, saved | {"names": curriculum.pool.names}, arrays)
+    more = {"names": curriculum.pool.names, "columns": columns}
+    write_archive(folder / CURRICULUM, saved | more, arrays)
 
 
-def load_curriculum(folder: Path, curriculum: Curriculum, prior: Floats | None) -> list[Batch]:
-    """Continue from `save_curriculum`; returns the batches that wait to be recorded.
+def load_curriculum(
+    folder: Path, curriculum: Curriculum, prompts: Prompts, dataset: Any
+) -> Resumed:
+    """Continue from `save_curriculum`.
 
     If the prompts or their contexts have changed, prompts in both keep what is known about them,
     and no batch waits. Without the file, which a trainer without a curriculum does not write, the
@@ -51,52 +71,52 @@ def load_curriculum(folder: Path, curriculum: Curriculum, prior: Floats | None) 
 
     Args:
         folder: of the checkpoint.
-        curriculum: over the prompts of today's dataset.
-        prior: [n] their pass rates, for those that are new.
+        curriculum: over `prompts`.
+        prompts: of today's dataset.
+        dataset: that of today.
     """
     path = folder / CURRICULUM
     if not path.exists():
         log.warning("%s does not exist: the curriculum starts without evidence", path)
-        return []
+        return Resumed(prompts, [])
     meta, arrays = read_archive(path)
     with content_errors(path):
-        names, prompts = meta.pop("names"), arrays.pop("prompts")
+        names, columns, ids = meta.pop("names"), meta.pop("columns"), arrays.pop("prompts")
         contexts = arrays.pop("contexts", None)
         waiting = [arrays.pop(WAITING + name) for name in Batch._fields if WAITING + name in arrays]
         state = {name.removeprefix(STATE): array for name, array in arrays.items()}
         saved = meta | {"state": state}
-        same_prompts = np.array_equal(prompts, _as_numbers(curriculum.pool.labels or ()))
-        if same_prompts and saved["pool"]["fingerprint"] == curriculum.pool.fingerprint:
+        prompts = recognize_by(prompts, dataset, columns)
+        now = prompts.pool
+        if now is not curriculum.pool:
+            curriculum.change_pool(now)
+        same_prompts = np.array_equal(ids, _as_numbers(now.labels or ()))
+        if same_prompts and saved["pool"]["fingerprint"] == now.fingerprint:
             curriculum.load_state_dict(saved)
-            return [Batch(*waiting)] if waiting else []
-        _load_changed(curriculum, saved, _pool(prompts, contexts, names), prior)
-        return []
+            return Resumed(prompts, [Batch(*waiting)] if waiting else [])
+        before = prompt_pool([f"{number:016x}" for number in ids.tolist()], contexts, names)
+        _warn_of_changes(before, prompts, columns)
+        curriculum.change_pool(before)
+        curriculum.load_state_dict(saved)
+        curriculum.change_pool(now, prior=prompts.pass_rate)
+        return Resumed(prompts, [])
 
 
-def _load_changed(
-    curriculum: Curriculum, saved: dict[str, Any], before: TaskPool, prior: Floats | None
-) -> None:
-    """Continue from a curriculum over the pool `before`."""
-    now = curriculum.pool
+def _warn_of_changes(before: TaskPool, prompts: Prompts, columns: list[str]) -> None:
+    """Log how today's prompts differ from those `before`, which had ids from `columns`."""
+    now = prompts.pool
     old, new = set(before.labels or ()), set(now.labels or ())
-    log.warning(
-        "%s changed since the checkpoint: %d prompts are gone and %d are new. The other %d keep "
-        "what the curriculum knows about them.",
-        "contexts have" if before.labels == now.labels else "train_dataset has",
-        len(old - new),
-        len(new - old),
-        len(old & new),
+    message = (
+        f"{'contexts have' if before.labels == now.labels else 'train_dataset has'} changed since "
+        f"the checkpoint: {len(old - new)} prompts are gone and {len(new - old)} are new. The "
+        f"other {len(old & new)} keep what the curriculum knows about them."
     )
-    curriculum.change_pool(before)
-    curriculum.load_state_dict(saved)
-    curriculum.change_pool(now, prior=prior)
-
-
-def _pool(prompts: Any, contexts: Any, names: Any) -> TaskPool:
-    labels = [f"{number:016x}" for number in prompts.tolist()]
-    if contexts is None:
-        return TaskPool.from_objects(labels, labels=labels)
-    return TaskPool(contexts, names=names, labels=labels)
+    if columns != prompts.columns:
+        message += (
+            f" It knows prompts by the columns {', '.join(columns)}: train_dataset lacks some of "
+            "them, or has prompts that differ in other columns only."
+        )
+    log.warning("%s", message)
 
 
 def _as_numbers(labels: tuple[str, ...]) -> Any:

@@ -19,48 +19,71 @@ class Prompts(NamedTuple):
 
     pool: TaskPool  # the labels are ids, which stay the same if other prompts come and go
     rows: Ids  # [n] the row of the dataset that holds each prompt
+    columns: list[str]  # of the dataset, by which prompts are told apart and recognized
     pass_rate: Floats | None  # [n] before training, NaN where it is not known
 
 
 def read_prompts(dataset: Any, contexts: Any = None, pass_rate: str | None = None) -> Prompts:
     """The different prompts of a dataset, in the order of their first rows.
 
-    Rows that agree in every column are one prompt. Rows that share the prompt's text but not, say,
-    the answer are different prompts.
+    Rows that agree in every column, except that of `pass_rate`, are one prompt. Rows that share the
+    prompt's text but not, say, the answer are different prompts.
 
     Args:
         dataset: a `datasets.Dataset`; it must be indexable.
         contexts: names of columns that hold numbers, or an embedding [rows, d]; prompts with
             similar contexts share evidence. None shares nothing.
         pass_rate: name of a column of pass rates from 0 to 1, or None where a rate is not known.
-            It is not part of a prompt's identity.
     """
     if not isinstance(dataset, Dataset):
         raise TypeError(
             "train_dataset must be a datasets.Dataset, from which a curriculum can choose any row, "
             f"got {type(dataset).__name__}"
         )
+    if not len(dataset):
+        raise ValueError("train_dataset has no rows: a curriculum needs at least one prompt")
+    excluded = None if pass_rate is None else _column(dataset, pass_rate)
+    columns = sorted(name for name in dataset.column_names if name != excluded)
     first: dict[str, int] = {}
-    identity = (
-        dataset if pass_rate is None else dataset.remove_columns([_column(dataset, pass_rate)])
-    )
-    for row, label in enumerate(_row_ids(identity)):
+    for row, label in enumerate(_row_ids(dataset, columns)):
         first.setdefault(label, row)
     rows = np.fromiter(first.values(), dtype=np.int64)
-    labels = list(first)
     matrix, names = _contexts(dataset, contexts)
-    if matrix is None:
-        pool = TaskPool.from_objects(labels, labels=labels)
-    else:
-        pool = TaskPool(matrix[rows], names=names, labels=labels)
+    pool = prompt_pool(list(first), None if matrix is None else matrix[rows], names)
     rates = None if pass_rate is None else _rates(dataset, pass_rate)[rows]
-    return Prompts(pool, rows, rates)
+    return Prompts(pool, rows, columns, rates)
 
 
-def _row_ids(dataset: Dataset) -> Iterator[str]:
-    """A hash of each row, from what the dataset stores: images are not decoded."""
-    columns = sorted(dataset.column_names)
-    for batch in dataset.with_format("arrow").iter(batch_size=1_000):
+def recognize_by(prompts: Prompts, dataset: Dataset, columns: list[str]) -> Prompts:
+    """The same prompts with ids from `columns`; unchanged if these are not enough.
+
+    Args:
+        prompts: of the dataset.
+        dataset: which may lack columns.
+        columns: by which an earlier dataset told its prompts apart.
+    """
+    if columns == prompts.columns or not set(columns) <= set(dataset.column_names):
+        return prompts
+    ids = list(_row_ids(dataset, columns))
+    labels = [ids[row] for row in prompts.rows]
+    if len(set(labels)) < len(labels):
+        return prompts
+    pool = prompt_pool(labels, prompts.pool.contexts, prompts.pool.names)
+    return prompts._replace(pool=pool, columns=columns)
+
+
+def prompt_pool(
+    labels: list[str], contexts: Floats | None, names: Sequence[str] | None
+) -> TaskPool:
+    """The pool of prompts with these ids [n], and with contexts [n, d] if there are some."""
+    if contexts is None:
+        return TaskPool.from_objects(labels, labels=labels)
+    return TaskPool(contexts, names=names, labels=labels)
+
+
+def _row_ids(dataset: Dataset, columns: list[str]) -> Iterator[str]:
+    """A hash of each row in `columns`, from what the dataset stores: images are not decoded."""
+    for batch in dataset.select_columns(columns).with_format("arrow").iter(batch_size=1_000):
         for cells in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
             row = repr((columns, cells)).encode()
             yield hashlib.blake2b(row, digest_size=ID_BYTES).hexdigest()

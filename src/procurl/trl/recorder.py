@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from transformers import TrainerCallback
 
-from procurl.internals.arrays import Floats, Ids
+from procurl.internals.arrays import Floats, Ids, on_host
 from procurl.internals.checks import require_integer
 from procurl.internals.settings import describe
 from procurl.records.evaluation import NO_PICKS, Evaluation, Snapshot, snapshot_tasks
@@ -123,13 +123,18 @@ class PromptRecorder(TrainerCallback):
         model = self.trainer.accelerator.unwrap_model(self.trainer.model)
         training = model.training
         model.eval()
-        returns = np.asarray(self.evaluate(model), dtype=np.float64)
+        returns = np.asarray(on_host(self.evaluate(model)), dtype=np.float64)
         model.train(training)
         n = len(self.trainer.prompts.rows)
         if returns.shape != (n,):
             raise ValueError(
                 f"evaluate must return one reward for each of the {n:,} prompts, got shape "
                 f"{returns.shape}"
+            )
+        if not np.isfinite(returns).all():
+            wrong = int(np.argmin(np.isfinite(returns)))
+            raise ValueError(
+                f"evaluate must return finite rewards, got {returns[wrong]} for prompt {wrong}"
             )
         self._writer.add(self._evaluation(step, returns))
 

@@ -153,8 +153,9 @@ class PromptCurriculum(Trainer):
 
     def _note_metrics(self) -> None:
         metrics = self.curriculum.metrics()
-        for name in ("entropy", "effective_tasks", "estimated_success", "calibration"):
-            value = getattr(metrics, name)
+        names = ("entropy", "effective_tasks", "estimated_success", "calibration")
+        found = {name: getattr(metrics, name) for name in names} | dict(metrics.strategy)
+        for name, value in found.items():
             if value is not None:
                 self._metrics["train"][f"curriculum/{name}"].append(value)
 
@@ -163,7 +164,7 @@ class PromptCurriculum(Trainer):
         folder = Path(self._get_output_dir(trial=trial)) / name
         # Before the rest, so that a checkpoint that TRL has completed holds the curriculum.
         if self.args.should_save:
-            save_curriculum(folder, self.curriculum, self.batches)
+            save_curriculum(folder, self.curriculum, self.prompts.columns, self.batches)
         process = self.accelerator.process_index
         if self._step % self._uses:
             save_generations(folder, process, self._step, self._buffered_inputs, self._layout)
@@ -175,7 +176,9 @@ class PromptCurriculum(Trainer):
         super()._load_optimizer_and_scheduler(checkpoint)
         if checkpoint is None:
             return
-        waiting = load_curriculum(Path(checkpoint), self.curriculum, self.prompts.pass_rate)
+        self.prompts, waiting = load_curriculum(
+            Path(checkpoint), self.curriculum, self.prompts, self.train_dataset
+        )
         waiting = [batch for batch in waiting if batch.rewards.shape[1] == self.num_generations]
         if waiting and self.accelerator.is_main_process:
             self.batches = waiting

@@ -1,6 +1,8 @@
 """The entries of the paper: complete, valid, and found by name."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,16 @@ def test_the_paper_is_whole():
     sources = {entry.source for entry in ENTRIES.values()}
     assert {f"Figure {i}" for i in range(1, 13)} <= sources
     assert {"Theorem 1", "Theorem 2"} <= sources
+
+
+def test_the_guide_lists_every_entry():
+    page = (Path(__file__).parents[3] / "docs" / "paper.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`.+?) \|", page, flags=re.M)
+    listed = [
+        name.replace("…", ".+").replace("ENV", ".+")
+        for name in re.findall(r"`([^`]+)`", " ".join(cells))
+    ]
+    assert not [name for name in ENTRIES if not any(re.fullmatch(each, name) for each in listed)]
 
 
 def test_every_contender_is_a_strategy_with_settings_that_exist():

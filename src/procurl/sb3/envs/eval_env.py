@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import (
 from procurl.sb3.envs.observations import (
     UNCHANGED,
     channels_order,
-    require_known_wrapper,
+    is_known,
     wrappers_of,
 )
 
@@ -80,7 +80,13 @@ def match_wrappers(env: VecEnv, training: VecEnv | None) -> VecEnv:
                 _share_statistics(wrapper, training)
         return env
     for wrapper in [] if training is None else wrappers_of(training):
-        require_known_wrapper(wrapper)
+        if not is_known(wrapper):
+            name = type(wrapper).__name__
+            raise ValueError(
+                f"the model's environment has the vector wrapper {name}, whose effect on "
+                "observations is unknown, so an environment for evaluations and rollouts cannot be "
+                f"wrapped alike. Pass {name}(DummyVecEnv([lambda: TaskEnv(MyEnv(), pool)]))"
+            )
         env = _wrap_like(env, wrapper)
     return env
 
@@ -133,8 +139,8 @@ def _wrap_like(env: VecEnv, wrapper: VecEnvWrapper) -> VecEnv:
             epsilon=wrapper.epsilon,
             norm_obs_keys=wrapper.norm_obs_keys,
         )
-        # The same object, which training keeps updating.
-        like.obs_rms = wrapper.obs_rms
+        if wrapper.norm_obs:  # else there are no statistics
+            like.obs_rms = wrapper.obs_rms  # the same object, which training keeps updating
         return like
     if isinstance(wrapper, VecTransposeImage):
         return VecTransposeImage(env, skip=wrapper.skip)
@@ -148,5 +154,5 @@ def _wrap_like(env: VecEnv, wrapper: VecEnvWrapper) -> VecEnv:
 
 def _share_statistics(wrapper: VecNormalize, training: VecEnv | None) -> None:
     for theirs in [] if training is None else wrappers_of(training):
-        if isinstance(theirs, VecNormalize):
+        if isinstance(theirs, VecNormalize) and theirs.norm_obs:
             wrapper.obs_rms = theirs.obs_rms

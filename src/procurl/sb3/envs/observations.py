@@ -59,16 +59,6 @@ def is_known(wrapper: VecEnvWrapper) -> bool:
     return type(wrapper) in known  # exact types only: a subclass may behave differently
 
 
-def require_known_wrapper(wrapper: VecEnvWrapper) -> None:
-    """Raise unless the effect of a vector wrapper on observations is known."""
-    if not is_known(wrapper):
-        raise ValueError(
-            f"env has the vector wrapper {type(wrapper).__name__}, whose effect on observations is "
-            "unknown, so the critic might receive something that the policy never sees. Use a "
-            "Gymnasium wrapper around each environment instead"
-        )
-
-
 def first_observations(env: VecEnv, tasks: Ids) -> Observations:
     """The raw first observations of `tasks` [m]; ends the current episodes."""
     base, b = env.unwrapped, env.num_envs
@@ -131,7 +121,13 @@ def count(observations: Observations) -> int:
 
 
 def _step_of(wrapper: VecEnvWrapper) -> View:
-    require_known_wrapper(wrapper)
+    """What a vector wrapper does to observations; raises if that is unknown."""
+    if not is_known(wrapper):
+        raise ValueError(
+            f"env has the vector wrapper {type(wrapper).__name__}, whose effect on observations is "
+            "unknown, so the critic might receive something that the policy never sees. Use a "
+            "Gymnasium wrapper around each environment instead"
+        )
     if isinstance(wrapper, VecNormalize):
         return wrapper.normalize_obs
     if isinstance(wrapper, VecTransposeImage):

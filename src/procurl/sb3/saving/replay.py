@@ -8,7 +8,7 @@ from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-NAME = re.compile(r"replay-\d+\.pkl", re.ASCII)
+REPLAY = re.compile(r"replay-\d{12,}\.pkl", re.ASCII)
 
 
 def require_replay_buffer(model: BaseAlgorithm) -> None:
@@ -39,7 +39,7 @@ def replay_file_of(folder: Path, saved: Any) -> Path | None:
     if saved is None:
         return None
     name = str(saved["file"])
-    if not NAME.fullmatch(name):
+    if not REPLAY.fullmatch(name):
         raise ValueError(
             f"the replay buffer must be a file replay-STEP.pkl in the same folder, got {name!r}"
         )

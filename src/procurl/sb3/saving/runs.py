@@ -32,14 +32,14 @@ from procurl.sb3.envs.normalization import restore_statistics, saved_statistics
 from procurl.sb3.envs.observations import Observations, wrappers_of
 from procurl.sb3.saving.parameters import pack_parameters, unpack_parameters
 from procurl.sb3.saving.random_state import RandomState, random_state
-from procurl.sb3.saving.replay import write_replay_buffer
+from procurl.sb3.saving.replay import REPLAY, write_replay_buffer
 from procurl.sb3.seeds import later_seed
 from procurl.sb3.teacher import ModelTeacher
 
 CURRICULUM = "curriculum.safetensors"
 STARTS = "starts.safetensors"
 FORMAT = 1
-MODEL = re.compile(r"model-\d+\.zip", re.ASCII)
+MODEL = re.compile(r"model-\d{12,}\.zip", re.ASCII)
 COUNTS = ("teacher_steps", "refreshed_at", "next_round")  # of the teacher
 SCORES = ("score", "open_score", "open_length", "best")  # of the training episodes
 # What zipfile raises on damaged files.
@@ -89,10 +89,13 @@ def write_run(folder: Path, teacher: ModelTeacher, replay_buffer: bool = False) 
     saved = state_of(teacher)
     files = {"model": name, "replay_buffer": replay}
     write_archive(folder / CURRICULUM, saved.meta | files, saved.arrays)
+    if not fixed or teacher.values is None:
+        (folder / STARTS).unlink(missing_ok=True)  # of an earlier run in this folder
     current = {name, replay["file"] if replay else ""}
-    for old in [*folder.glob("model-*.zip"), *folder.glob("replay-*.pkl")]:
-        if old.name not in current:
-            old.unlink()
+    for file in folder.iterdir():
+        old = MODEL.fullmatch(file.name) or REPLAY.fullmatch(file.name)
+        if old and file.name not in current:
+            file.unlink()
 
 
 def state_of(teacher: ModelTeacher) -> SavedRun:
