@@ -15,7 +15,7 @@ import numpy as np
 from procurl.envs.karel.dynamics import Karel
 from procurl.envs.karel.generator import DIFFICULTIES, KarelDifficulty, generate_karel_tasks
 from procurl.experiments.presets import paper_strategy
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.learning.settings import paper_settings
 from procurl.ppo.runs import Runs
 from procurl.tasks.pool import TaskPool

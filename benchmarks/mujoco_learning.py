@@ -24,7 +24,7 @@ from procurl.envs.registry import make_array_env
 from procurl.experiments.presets import paper_strategy, preset
 from procurl.internals.archive import read_archive, write_archive
 from procurl.ppo.checkpoints import checkpoint_of, restore
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.learning.settings import paper_settings
 from procurl.ppo.runs import Runs
 

@@ -47,7 +47,7 @@ def make_runs(env: str, strategy: str, **settings: Any) -> Any:
     from procurl.experiments.engines.registry import has_host_form
     from procurl.experiments.paper.sweeps import SWEEPS
     from procurl.experiments.presets import paper_ppo_settings, paper_strategy
-    from procurl.ppo.evaluation_plan import EvaluationPlan
+    from procurl.ppo.evaluation.plan import EvaluationPlan
     from procurl.ppo.runs import Runs
 
     pool, never = make_pool(env), EvaluationPlan(every=NEVER)

@@ -16,7 +16,7 @@ def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1, ppo: Any = N
     """Runs of the JAX engine with the paper's settings, or with those of `ppo`."""
     from procurl.envs import make_array_env, make_pool
     from procurl.experiments.presets import paper_strategy
-    from procurl.ppo.evaluation_plan import EvaluationPlan
+    from procurl.ppo.evaluation.plan import EvaluationPlan
     from procurl.ppo.learning.settings import paper_settings
     from procurl.ppo.runs import Runs
 

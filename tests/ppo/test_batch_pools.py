@@ -5,7 +5,7 @@ import pytest
 
 from procurl import TaskPool, make_strategy
 from procurl.ppo.batch_pools import bind_strategies, contexts_of, require_one_size
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.runs import Runs
 from tests.ppo.toy import EXPERT, SMALL, StepCorridor, set_policies
 

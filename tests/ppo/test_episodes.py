@@ -1,12 +1,17 @@
 """Episodes over a pool: every task its share, whichever environment plays it."""
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from procurl.envs.array_env import ArrayEnv, Transition
 from procurl.envs.point_mass.dynamics import DensePointMass, SparsePointMass
 from procurl.envs.point_mass.rules import HORIZON
+from procurl.internals.arrays import Array
 from procurl.ppo.episodes import choose, play_episodes
 
 CONTEXTS = jnp.asarray([[0.0, 8.0, 0.0], [3.9, 0.5, 0.0], [0.0, 8.0, 4.0]])
@@ -60,6 +65,45 @@ def test_every_step_is_counted_and_no_other():
     assert int(still.steps) == 3 * 2 * HORIZON
     expected = HORIZON * np.exp(-0.6 * 6.0)
     np.testing.assert_allclose(still.returns, expected, rtol=0.05)
+
+
+class Height(NamedTuple):
+    """How high b balls are."""
+
+    y: Array  # [b]
+
+
+@dataclass(frozen=True)
+class Falling(ArrayEnv):
+    """Balls that end their episode on the floor, which one without a height never reaches."""
+
+    horizon = 6
+    context_names = ("height",)
+    noise_shape = (0,)
+
+    def initial(self, contexts):
+        return Height(contexts[:, 0])
+
+    def observe(self, state):
+        return state.y[:, None]
+
+    def step(self, state, actions, noise):
+        y = state.y - 1.0 + actions[:, 0]
+        return Transition(Height(y), jnp.ones_like(y), y <= 0.0, y <= 0.0)
+
+    def check_context(self, context):
+        pass
+
+
+def test_an_episode_that_is_no_longer_finite_ends_at_the_horizon():
+    def act(observations, keys):
+        return jnp.where(observations == 4.0, jnp.nan, 0.0)
+
+    contexts = jnp.asarray([[2.0], [4.0], [3.0]])
+    episodes = play_episodes(Falling(), contexts, act, jax.random.key(0), 1, 2)
+    assert episodes.returns[:, 0].tolist() == [2.0, 6.0, 3.0]
+    assert episodes.success[:, 0].tolist() == [True, False, True]
+    assert int(episodes.steps) == 2 + 6 + 3
 
 
 @pytest.mark.soak

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from procurl import make_strategy
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.picks import PickLog
 from tests.ppo.toy import CONTEXTS, make_runs
 

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from procurl import make_strategy
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.run_settings import LAST_SEED, require_seed
 from procurl.ppo.runs import Runs
-from tests.ppo.toy import POOL, SMALL, StepCorridor
+from tests.ppo.toy import CONTEXTS, POOL, SMALL, StepCorridor
 
 VAL = make_strategy("procurl-val")
 
 
 def make(strategies=(VAL, VAL), ppo=(SMALL, SMALL), seeds=(0, 1), **others):
-    return Runs(StepCorridor(), POOL, strategies, ppo, seeds, **others)
+    given = {"env": StepCorridor(), "pool": POOL} | others
+    return Runs(strategies=strategies, ppo=ppo, seeds=seeds, **given)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,21 @@ def test_a_batch_with_bad_numbers_is_refused(given, message):
         ({"ppo": [SMALL, None]}, "every entry of ppo must be PPOSettings, .* got None"),
         ({"seeds": 2}, "seeds must be a list with one entry per run, got 2"),
         ({"seeds": [0, 0.5]}, "every seed must be an integer of at least 0, got 0.5"),
+        ({"env": "pointmass-s"}, "env must be an ArrayEnv, as from make_array_env, got 'pointmass"),
+        ({"pool": [POOL, CONTEXTS]}, "every entry of pool must be a TaskPool, got ndarray"),
+        ({"evaluation": None}, "evaluation must be an EvaluationPlan, got None"),
+        (
+            {"evaluation": EvaluationPlan(test_pool=CONTEXTS)},
+            r"evaluation\.test_pool must be a TaskPool, got ndarray",
+        ),
+        (
+            {"evaluation": EvaluationPlan(whole_at=64)},
+            r"evaluation\.whole_at must be a list of training steps, got 64",
+        ),
+        (
+            {"evaluation": EvaluationPlan(whole_at=[0.5])},
+            r"every step of evaluation\.whole_at must be an integer of at least 0, got 0\.5",
+        ),
     ],
 )
 def test_a_batch_with_entries_of_another_kind_is_refused(given, message):
@@ -53,6 +70,17 @@ def test_seeds_may_be_integers_of_numpy():
     require_seed("seed", np.int64(LAST_SEED))
     with pytest.raises(ValueError, match="seed must be at most"):
         require_seed("seed", np.int64(LAST_SEED + 1))
+
+
+class Idle(StepCorridor):
+    """Without actions of any kind."""
+
+    n_actions = None
+
+
+def test_an_environment_without_actions_is_refused():
+    with pytest.raises(ValueError, match="Idle must have n_actions, or action_low and action_high"):
+        make(env=Idle())
 
 
 def test_strategies_may_be_names():

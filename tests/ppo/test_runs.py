@@ -9,7 +9,7 @@ import pytest
 
 from procurl import make_strategy
 from procurl.ppo import programs
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.runs import Runs
 from procurl.strategies import ProCuRL, strategy_names
 from tests.ppo.toy import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from procurl import TaskPool, make_strategy
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from tests.ppo.toy import (
     CONTEXTS,
     EXPERT,

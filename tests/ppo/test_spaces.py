@@ -10,7 +10,7 @@ from procurl import TaskPool, TaskSpace, make_strategy
 from procurl.internals.archive import pack_archive, unpack_archive
 from procurl.ppo import programs
 from procurl.ppo.checkpoints import checkpoint_of, restore
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.runs import Runs
 from tests.ppo.toy import EXPERT, LONGEST, POOL, SMALL, StepCorridor, row, same, set_policies
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from procurl.envs.array_env import ArrayEnv, Transition
 from procurl.internals.arrays import Array, namespace
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.runs import Runs
 from procurl.strategies import Strategy

@@ -4,7 +4,8 @@
 any Gymnasium vector environment, and `train_run` records and resumes it. Read from the bottom up:
 `learning` (PPO itself), `collect` and `episodes` (steps and whole episodes), `actor`, `student` and
 `teacher` (one run as pure functions), `programs` (these compiled for a batch), `spaces` (the
-candidates of each run, if tasks come from a space), `runs` and `host` (the loops around them).
+candidates of each run, if tasks come from a space), `evaluation` (its plan and records), `runs` and
+`host` (the loops around them).
 Importing this package does not import JAX, so that every engine can use the settings.
 """
 
@@ -14,7 +15,7 @@ from procurl.internals.lazy import lazy_names
 
 if TYPE_CHECKING:
     from procurl.ppo.checkpoints import checkpoint_of, restore
-    from procurl.ppo.evaluation_plan import EvaluationPlan
+    from procurl.ppo.evaluation.plan import EvaluationPlan
     from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
     from procurl.ppo.host.run import HostRun
     from procurl.ppo.host.training import train_run
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "EvaluationPlan": "procurl.ppo.evaluation_plan",
+    "EvaluationPlan": "procurl.ppo.evaluation.plan",
     "HostRun": "procurl.ppo.host.run",
     "PPOSettings": "procurl.ppo.learning.settings",
     "Runs": "procurl.ppo.runs",

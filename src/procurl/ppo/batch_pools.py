@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from procurl.envs.array_env import ArrayEnv
 from procurl.internals.arrays import Array, Ids
-from procurl.ppo.evaluation_plan import EvaluationPlan, positions
+from procurl.ppo.evaluation.plan import EvaluationPlan, positions
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.space import require_fixed_pool
 
 
 class EvaluationTasks(NamedTuple):
@@ -73,6 +74,8 @@ def require_one_size(pools: Sequence[TaskPool], runs: int) -> None:
     """Raise ValueError unless there is one pool per run and all have the same number of tasks."""
     if len(pools) != runs:
         raise ValueError(f"pool must be one pool, or one for each of {runs} runs, got {len(pools)}")
+    for pool in pools:
+        require_fixed_pool("every entry of pool must be", pool)
     sizes = sorted({len(pool) for pool in pools})
     if len(sizes) > 1:
         raise ValueError(

@@ -46,7 +46,10 @@ def head_of(env: ArrayEnv) -> GaussianHead | CategoricalHead:
     """The policy head for the action space of `env`."""
     if env.n_actions is not None:
         return CategoricalHead(env.n_actions)
-    assert env.action_low is not None
+    if env.action_low is None:
+        raise ValueError(
+            f"{type(env).__name__} must have n_actions, or action_low and action_high: all are None"
+        )
     return GaussianHead(len(env.action_low))
 
 

@@ -49,7 +49,8 @@ def play_episodes(
 
     An environment whose episode has ended starts the next one at once, so that none waits for the
     longest. All randomness of an episode comes from (key, task, its number, step), whichever
-    environment plays it, so the result does not depend on `width`.
+    environment plays it, so the result does not depend on `width`. An episode ends at the horizon
+    at the latest: one whose numbers are not finite may never end by itself.
 
     Args:
         env: the dynamics.
@@ -77,7 +78,7 @@ def play_episodes(
         noise = _normal(noise_keys, env.noise_shape)
         after = env.step(lanes.env, act(env.observe(lanes.env), keys), noise)
         busy = lanes.episode < total
-        done = after.done & busy
+        done = (after.done | (lanes.age + 1 >= env.horizon)) & busy
         gained = lanes.gained + after.reward
         place = jnp.where(done, lanes.episode, total)  # past the end: dropped
         new = lanes.started + jnp.cumsum(done.astype(jnp.int32)) - 1

@@ -1,9 +1,10 @@
-"""What a run is given: its strategy, the settings of PPO and its seed, each checked."""
+"""What a run is given: its strategy, its evaluations, the settings of PPO and its seed, checked."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from procurl.internals.checks import require_integer
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.strategies.registry import as_strategy
 from procurl.strategies.strategy import Strategy
@@ -25,6 +26,13 @@ def require_ppo(argument: str, settings: object) -> None:
             f"{argument} must be PPOSettings, as from paper_settings, got {settings!r:.80}"
         )
     settings.check()
+
+
+def require_plan(argument: str, plan: object) -> None:
+    """Raise unless `plan` is one of evaluations, each of its fields within its range."""
+    if not isinstance(plan, EvaluationPlan):
+        raise TypeError(f"{argument} must be an EvaluationPlan, got {plan!r:.80}")
+    plan.check()
 
 
 def require_one_per_run(**settings: Any) -> None:

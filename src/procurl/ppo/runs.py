@@ -17,8 +17,8 @@ from procurl.internals.pytrees import register_settings
 from procurl.ppo import programs
 from procurl.ppo.batch_pools import bind_strategies, evaluation_tasks, require_one_size
 from procurl.ppo.episodes import choose
-from procurl.ppo.evaluation_plan import EvaluationPlan
-from procurl.ppo.evaluations import snapshots, teacher_scalars
+from procurl.ppo.evaluation.plan import EvaluationPlan
+from procurl.ppo.evaluation.teacher_part import snapshots, teacher_scalars
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import (
@@ -28,7 +28,7 @@ from procurl.ppo.programs import (
     PoolArrays,
     Update,
 )
-from procurl.ppo.run_settings import checked_strategies
+from procurl.ppo.run_settings import checked_strategies, require_plan
 from procurl.ppo.runs_state import RunsState, first_state, stopping_steps
 from procurl.ppo.spaces import BatchCandidates
 from procurl.ppo.teacher import Teacher, Teaching
@@ -66,8 +66,8 @@ class Runs:
     n_envs: int = 1
     evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
     evaluations: list[list[Evaluation]] = field(init=False)  # [w] by step
-    updates: int = 0
-    seconds: float = 0.0
+    updates: int = field(init=False, default=0)
+    seconds: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         self._check()
@@ -105,6 +105,10 @@ class Runs:
         self.state = self._begin()
 
     def _check(self) -> None:
+        if not isinstance(self.env, ArrayEnv):
+            raise TypeError(
+                f"env must be an ArrayEnv, as from make_array_env, got {self.env!r:.80}"
+            )
         if not isinstance(self.pool, TaskPool | TaskSpace | list | tuple):
             raise TypeError(
                 f"pool must be a TaskPool or a TaskSpace, got {type(self.pool).__name__}"
@@ -118,7 +122,7 @@ class Runs:
             raise ValueError(
                 f"n_envs must divide the {n_steps} steps of an update, got {self.n_envs}"
             )
-        self.evaluation.check()
+        require_plan("evaluation", self.evaluation)
 
     def _begin(self) -> RunsState:
         keys = programs.run_keys(self._seeds, PURPOSE.begin, 0)

@@ -238,6 +238,7 @@ def test_pictures_are_rgb_and_show_progress(gym_id):
     assert before.dtype == np.uint8
     assert before.ndim == 3
     assert before.shape[2] == 3
+    assert before.flags.writeable  # to draw on it
     env.step(env.action_space.high if gym_id != DISCRETE else 1)
     assert not np.array_equal(env.render(), before)
     assert env.metadata["render_fps"] > 0

@@ -280,6 +280,18 @@ def test_bad_pushes_are_refused_and_the_queue_stays(ids, error, message):
     assert env.reset()[1]["task"] == 1
 
 
+def test_a_step_after_the_end_is_refused_and_not_counted():
+    env = TaskEnv(Countdown(), LENGTHS)
+    env.reset(options={"task": 0})
+    while not env.step(0)[2]:
+        pass
+    with pytest.raises(RuntimeError, match="the episode has ended: call reset before step"):
+        env.step(0)
+    assert env.collect().tasks.tolist() == [0]
+    env.reset(options={"task": 1})
+    env.step(0)
+
+
 def test_bad_use_is_refused():
     with pytest.raises(TypeError, match="pool must be a TaskPool or a TaskSpace, got ndarray"):
         TaskEnv(Countdown(), LENGTHS.contexts)

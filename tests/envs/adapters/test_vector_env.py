@@ -202,6 +202,15 @@ def test_pushing_again_drops_what_was_left(env):
     assert env.reset()[1]["task"].tolist() == [3] * N
 
 
+def test_pushing_nothing_drops_what_was_left(env):
+    env.reset(seed=0)
+    drawn = env.reset()[1]["task"].tolist()
+    env.reset(seed=0)
+    env.push_tasks([[1, 2]] * N)
+    env.push_tasks([[]] * N)
+    assert env.reset()[1]["task"].tolist() == drawn
+
+
 @pytest.mark.parametrize(
     ("ids", "message"),
     [

@@ -52,6 +52,28 @@ def test_a_pool_without_stored_solutions_is_written_with_them(tmp_path):
     assert text == f"id,{HEADER},solution\na,0,0,3,0,2,3,0,MMF\n"
 
 
+@pytest.mark.parametrize("label", ["a\nb", "a\r\nb", "a\u2028b", 'a "b", c'])
+def test_a_label_of_several_lines_is_read_back(tmp_path, label):
+    pool = TaskPool([karel_task([0, 0, 3, 0, cell, 3, 0]) for cell in (2, 3)], labels=[label, "x"])
+    write_karel_pool(pool, tmp_path / "pool.csv")
+    assert read_karel_pool(tmp_path / "pool.csv").labels == (label, "x")
+
+
+@pytest.mark.parametrize("label", ["", " a", "a\n"])
+def test_a_label_that_would_not_be_read_back_is_not_written(tmp_path, label):
+    pool = TaskPool([karel_task([0, 0, 3, 0, 2, 3, 0])], labels=[label])
+    with pytest.raises(ValueError, match="would not be read back as it is"):
+        write_karel_pool(pool, tmp_path / "pool.csv")
+    assert not (tmp_path / "pool.csv").exists()
+
+
+def test_a_task_that_is_not_valid_is_not_written(tmp_path):
+    pool = TaskPool([[0, 0, 3, 0, 2, 3, 0], [0.5, 0, 3, 0, 2, 3, 0]])
+    with pytest.raises(ValueError, match="task 1: 'walls' must be an integer .* got 0.5"):
+        write_karel_pool(pool, tmp_path / "pool.csv")
+    assert not (tmp_path / "pool.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

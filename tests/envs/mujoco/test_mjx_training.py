@@ -11,7 +11,7 @@ from procurl import TaskPool, make_strategy
 from procurl.envs.ant_goal.mjx import MjxAntGoal
 from procurl.envs.ball_catching.mjx import MjxBallCatching
 from procurl.ppo.checkpoints import checkpoint_of, restore
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.runs import Runs
 from tests.ppo.toy import same

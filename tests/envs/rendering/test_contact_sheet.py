@@ -54,11 +54,21 @@ def test_a_sheet_is_written_as_png(tmp_path):
         np.testing.assert_array_equal(np.asarray(image), sheet)
 
 
+def test_what_is_not_a_picture_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match=r"^picture must be uint8 .* got float64 of shape"):
+        write_png(np.zeros((4, 4, 3)), tmp_path / "sheet.png")
+
+
+def test_a_sheet_may_be_drawn_on():
+    assert contact_sheet([plain(8, 8, 77)]).flags.writeable
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"pictures": []}, "pictures is empty"),
         ({"pictures": [np.zeros((4, 4, 3))]}, r"pictures\[0\] must be uint8 .* got float64"),
+        ({"pictures": [[0, 0]]}, r"pictures\[0\] must be uint8 .* got an object of type list"),
         ({"pictures": [plain(2, 2, 0)[..., 0]]}, r"got uint8 of shape \[2, 2\]"),
         (
             {"captions": ["a", "b"]},

@@ -182,6 +182,7 @@ def test_episodes_are_placed_in_rows(tmp_path, tasks, columns, rows):
         ({"contexts": OPEN}, r"contexts must be 1 to 16 rows of numbers, got shape \[3\]"),
         ({"contexts": [OPEN] * 17}, r"got shape \[17, 3\]"),
         ({"columns": 0}, "columns must be an integer of at least 1"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
         ({"frames_per_second": 0.0}, "frames_per_second must be a finite number above 0"),
         ({"frames_per_second": 99.0}, "frames_per_second must be .* at most 50"),
     ],

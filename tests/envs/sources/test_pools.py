@@ -4,8 +4,11 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from procurl import TaskSpace
+import gymnasium
+
+from procurl import TaskEnv, TaskSpace
 from procurl.envs import (
+    EnvSource,
     make_pool,
     pool_of,
     read_pool,
@@ -84,6 +87,22 @@ def test_spaces_are_refused_with_what_to_do_instead(tmp_path):
     assert len(pool_of(source, "seeds:9")) == 9
     with pytest.raises(TypeError, match=f"pool must be None or {remedy}"):
         register_environment("endless", source.make, TaskSpace([0.0], [1.0]))
+
+
+def test_an_environment_whose_tasks_are_refused_is_closed():
+    class Closing(TaskEnv):
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    def make():
+        made.append(Closing(gymnasium.make("CartPole-v1"), TaskSpace([0.0], [1.0])))
+        return made[0]
+
+    made, closed = [], []
+    with pytest.raises(TypeError, match="must play a TaskPool, got TaskSpace"):
+        EnvSource("cart", make).own_pool()
+    assert closed == made
 
 
 def test_an_environment_without_a_pool_says_what_to_do():

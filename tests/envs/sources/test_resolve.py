@@ -281,6 +281,8 @@ def test_an_environment_with_tasks_keeps_its_pool_and_its_wrappers():
         (("pointmass-s", make_cart_pole), ValueError, "'pointmass-s' is registered already"),
         (("Cart-v1", make_cart_pole), ValueError, "not end like a Gymnasium id, got 'Cart-v1'"),
         (("a:b", make_cart_pole), ValueError, "must consist of letters, digits"),
+        ((5, make_cart_pole), TypeError, "the name of an environment must be a text, got 5"),
+        (("", make_cart_pole), ValueError, "must consist of letters, digits"),
         (("cart", "CartPole-v1"), TypeError, "make_env must be a function, got 'CartPole-v1'"),
         (("cart", make_cart_pole, 5), TypeError, "pool must be None or a TaskPool, got int"),
         (("cart", make_cart_pole, None, 5), TypeError, "set_task must be a function, got 5"),

@@ -10,7 +10,7 @@ from gymnasium.wrappers import TimeLimit
 
 from procurl import TaskEnv, make_strategy
 from procurl.evidence import without_open_episodes
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.host.checkpoints import host_checkpoint, restore_host
 from tests.ppo.host.host_runs import (
     NUMBERS,

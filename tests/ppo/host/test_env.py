@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrap
 
 from procurl import TaskEnv, TaskPool, TaskSpace, make_strategy
 from procurl.envs.adapters.gym_env import GymEnv
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from tests.ppo.host.host_runs import (
     IID,
     LINEAR,

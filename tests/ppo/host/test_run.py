@@ -17,7 +17,7 @@ from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.envs import make_array_env
 from procurl.envs.adapters.vector_env import GymVectorEnv
 from procurl.ppo.collect import collect, enter, head_of
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.host import run as host
 from procurl.ppo.host.env import HostEnv
 from procurl.ppo.host.run import HostRun

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from procurl import make_strategy
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.host import programs as host_programs
 from procurl.ppo.host import run as host
 from tests.ppo.host.host_runs import (

@@ -2,13 +2,14 @@
 
 import logging
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jax")
 
 from procurl import TaskEnv, TaskPool, make_strategy
 from procurl.ppo import train_run
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.host import env as host_env
 from procurl.records.store import read_store
 from tests.ppo.host.host_runs import LINEAR, NUMBERS, Counter, host_run, vector_of
@@ -48,6 +49,12 @@ def test_evaluations_are_recorded_from_before_training_to_its_end(tmp_path):
     assert (run.strategy, run.setting, run.seed) == ("procurl-out", "", 0)
     assert (results.env, results.engine, results.steps) == ("counter", "host", STEPS)
     assert summary(results.evaluations[run]) == summary(found)
+
+
+def test_integers_may_be_those_of_numpy(tmp_path):
+    run = fresh(seed=np.int64(3), every=np.int64(24))
+    found = train(tmp_path, run, steps=np.int64(STEPS))
+    assert summary(found) == summary(train(tmp_path, fresh(seed=3)))
 
 
 def test_a_run_that_was_stopped_resumes_from_its_last_checkpoint(tmp_path, monkeypatch):

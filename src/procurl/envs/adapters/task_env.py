@@ -110,6 +110,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._finished: deque[tuple[int, float, int, float]] = deque(maxlen=MAX_EPISODES)
         self._return = 0.0
         self._length = 0
+        self._over = False  # the episode has ended
         self._shape: tuple[int, ...] | None = None  # of observations in a Box, from the first reset
 
     def _play(self, pool: TaskPool) -> None:
@@ -189,7 +190,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self._draws = np.random.default_rng(seed)
         options = dict(options or {})
         self.task = self._next_task(options)
-        self._return, self._length = 0.0, 0
+        self._return, self._length, self._over = 0.0, 0, False
         self._add_task_option(self.task, options)
         result = self._reset_to(self.task, seed, options)
         observation, info = require_values(result, self.pool, self.task, 0)
@@ -199,8 +200,9 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return observation, info | {"task": self.task}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        if self.task is None:
-            raise RuntimeError("the episode has not started: call reset before step")
+        if self.task is None or self._over:  # a step after the end would count as another episode
+            reason = "has not started" if self.task is None else "has ended"
+            raise RuntimeError(f"the episode {reason}: call reset before step")
         self._length += 1
         try:
             result: Any = self.env.step(action)
@@ -214,7 +216,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self._length == LONG_EPISODE:
             warn_of_long_episode(self.pool, self.task, self._length)
         if terminated or truncated:
-            success = self._success(info)
+            self._over, success = True, self._success(info)
             self._finished.append((self.task, self._return, self._length, success))
         return observation, reward, terminated, truncated, info | {"task": self.task}
 
@@ -272,6 +274,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         inside: Any = self.env.unwrapped
         inside.load_state_dict(saved["env"])
         self.task, self._return, self._length = saved["task"], saved["return"], saved["length"]
+        self._over = False
         self._queue = deque(saved["queue"])
         self._finished = deque(finished, maxlen=MAX_EPISODES)
         self._draws.bit_generator.state = saved["draws"]

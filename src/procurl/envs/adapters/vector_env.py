@@ -87,7 +87,8 @@ class GymVectorEnv(VectorEnv[Floats32, Any, NDArray[Any]]):
         Tasks left from an earlier call are dropped.
         """
         queue = np.asarray(ids)
-        if queue.ndim != 2 or len(queue) != self.num_envs or queue.dtype.kind not in "iu":
+        ids_or_none = queue.size == 0 or queue.dtype.kind in "iu"
+        if queue.ndim != 2 or len(queue) != self.num_envs or not ids_or_none:
             raise ValueError(
                 f"ids must be integers of shape [{self.num_envs}, k], one row per sub-environment, "
                 f"got shape {queue.shape} of {queue.dtype}"

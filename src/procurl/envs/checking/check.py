@@ -30,8 +30,9 @@ class EnvironmentCheck:
         observation_space, action_space: of the environment.
         measurements: what was measured.
         findings: what follows from it.
-        strategy: the name of a strategy that suits the environment.
-        reason: why this one.
+        strategy: the name of the strategy to train with.
+        alternative: the name of another one, which is worth a comparison.
+        reason: why the alternative.
     """
 
     pool: TaskPool
@@ -39,9 +40,9 @@ class EnvironmentCheck:
     action_space: gymnasium.Space[Any]
     measurements: Measurements
     findings: tuple[Finding, ...]
-    strategy: str  # to train with
-    alternative: str  # worth a comparison
-    reason: str  # for the alternative
+    strategy: str
+    alternative: str
+    reason: str
 
     @property
     def usable(self) -> bool:

@@ -30,9 +30,17 @@ OPTIONAL_COLUMNS = ("id", "solution")
 
 
 def write_karel_pool(pool: TaskPool, path: FilePath) -> None:
-    """Write ids, integers and solutions so that `read_karel_pool` reads the same pool back."""
+    """Write ids, integers and solutions so that `read_karel_pool` reads the same pool back.
+
+    Raises before writing anything if a task is not valid, or a label could not be read back.
+    """
     contexts = np.stack([karel_context(pool[task]) for task in range(len(pool))])
+    if fault := first_fault(contexts):
+        raise ValueError(f"{path}: task {fault.task}: {fault.entry!r} {fault.reason}")
     labels = pool.labels or tuple(str(task) for task in range(len(pool)))
+    for label in labels:
+        if not label or label != label.strip():
+            raise ValueError(f"{path}: the label {label!r} would not be read back as it is")
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", *CONTEXT_NAMES, "solution"])
@@ -62,10 +70,10 @@ def read_karel_pool(path: FilePath) -> TaskPool:
 def _rows(path: FilePath) -> Rows:
     """Every row below the header that is not blank; the header is row 1."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: the file is not UTF-8 text ({error.reason})") from error
-    reader = csv.reader(text.splitlines(), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: Rows = []
     header: list[str] | None = None
     try:

@@ -53,7 +53,7 @@ def karel_picture(context: Sequence[int] | NDArray[Any], cell_size: int = 44) ->
     _draw_avatar(pen, (margin, margin), unit, cell, direction)
     _draw_avatar(pen, (right, margin), unit, goal_cell, goal_direction)
     _draw_arrow(pen, (margin + board + gap / 2, margin + board / 2), unit)
-    return np.asarray(image.reduce(OVERSAMPLING))
+    return np.asarray(image.reduce(OVERSAMPLING)).copy()
 
 
 def _draw_grid(

@@ -44,7 +44,10 @@ def contact_sheet(
     """
     require_integer("columns", columns, at_least=1)
     require_integer("gap", gap, at_least=0)
-    _check_pictures(pictures)
+    if len(pictures) == 0:
+        raise ValueError("pictures is empty: a contact sheet needs at least one")
+    for i, picture in enumerate(pictures):
+        _check_picture(f"pictures[{i}]", picture)
     if captions is not None and len(captions) != len(pictures):
         raise ValueError(
             f"captions must have one entry for each of the {len(pictures)} pictures, "
@@ -69,26 +72,24 @@ def contact_sheet(
         for k, line in enumerate(lines):
             at = (left + width / 2, top + height + k * LINE_HEIGHT)
             pen.text(at, line, fill=INK, font=font, anchor="ma")
-    return np.asarray(sheet)
+    return np.asarray(sheet).copy()
 
 
 def write_png(picture: Picture, path: str | PathLike[str]) -> None:
     """Write a picture [height, width, 3] as a PNG file."""
-    _check_pictures([picture])
+    _check_picture("picture", picture)
     content = io.BytesIO()
     Image.fromarray(picture).save(content, format="PNG", optimize=True)
     write_bytes(path, content.getvalue())
 
 
-def _check_pictures(pictures: Sequence[Picture]) -> None:
-    if len(pictures) == 0:
-        raise ValueError("pictures is empty: a contact sheet needs at least one")
-    for i, picture in enumerate(pictures):
-        if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
-            raise ValueError(
-                f"pictures[{i}] must be uint8 of shape [height, width, 3], "
-                f"got {picture.dtype} of shape {list(picture.shape)}"
-            )
+def _check_picture(argument: str, picture: object) -> None:
+    kind = f"an object of type {type(picture).__name__}"
+    if isinstance(picture, np.ndarray):
+        if picture.dtype == np.uint8 and picture.ndim == 3 and picture.shape[2] == 3:
+            return
+        kind = f"{picture.dtype} of shape {list(picture.shape)}"
+    raise ValueError(f"{argument} must be uint8 of shape [height, width, 3], got {kind}")
 
 
 def _wrap(caption: str, width: int, font: Font) -> list[str]:

@@ -120,6 +120,7 @@ def write_gif(
     if columns is None:
         columns = len(rows) if len(rows) <= 3 else math.ceil(math.sqrt(len(rows)))
     require_integer("columns", columns, at_least=1)
+    require_integer("seed", seed, at_least=0)
     if frames_per_second is not None:
         require_number("frames_per_second", frames_per_second, above=0.0, at_most=50.0)
 

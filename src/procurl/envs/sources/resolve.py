@@ -49,9 +49,11 @@ def register_environment(
         version: any text that you change with the environment's behavior, so that a directory of
             results is not continued with another one.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an environment must be a text, got {name!r}")
     if name in environment_names() or name in _REGISTERED:
         raise ValueError(f"environment {name!r} is registered already; choose another name")
-    if not name or not re.fullmatch(r"[\w.-]+", name) or GYMNASIUM_ID.fullmatch(name):
+    if not re.fullmatch(r"[\w.-]+", name) or GYMNASIUM_ID.fullmatch(name):
         raise ValueError(
             "the name of an environment must consist of letters, digits, '_', '-' and '.', and not "
             f"end like a Gymnasium id, got {name!r}"

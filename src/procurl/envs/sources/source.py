@@ -69,11 +69,10 @@ class EnvSource:
             return self.pool()
         env = self.make()
         found = env.get_wrapper_attr("pool") if env.has_wrapper_attr("pool") else None
-        if env.has_wrapper_attr("space") and isinstance(env.get_wrapper_attr("space"), TaskSpace):
-            require_fixed_pool(
-                f"the TaskEnv of {self.name} must play", env.get_wrapper_attr("space")
-            )
+        space = env.get_wrapper_attr("space") if env.has_wrapper_attr("space") else None
         env.close()
+        if isinstance(space, TaskSpace):
+            require_fixed_pool(f"the TaskEnv of {self.name} must play", space)
         return found if isinstance(found, TaskPool) else None
 
     def with_set_task(self, set_task: UserFunction) -> "EnvSource":

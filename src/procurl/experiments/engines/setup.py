@@ -5,7 +5,7 @@ from typing import NamedTuple
 from procurl.experiments.algorithms import AlgorithmSettings
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.presets import contender_strategy, preset_of, student_of
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.records.evaluation import evaluation_tasks, snapshot_tasks
 from procurl.strategies.strategy import Strategy

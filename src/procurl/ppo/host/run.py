@@ -18,8 +18,8 @@ from procurl.policy import Policy, make_policy
 from procurl.ppo import programs
 from procurl.ppo.collect import Rollout
 from procurl.ppo.episodes import Episodes
-from procurl.ppo.evaluation_plan import EvaluationPlan, positions
-from procurl.ppo.evaluations import snapshots, teacher_scalars
+from procurl.ppo.evaluation.plan import EvaluationPlan, positions
+from procurl.ppo.evaluation.teacher_part import snapshots, teacher_scalars
 from procurl.ppo.host.env import HostEnv, second_env
 from procurl.ppo.host.programs import (
     CutShort,
@@ -47,7 +47,7 @@ from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import init_student
 from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import PURPOSE, TASK_STREAM
-from procurl.ppo.run_settings import require_ppo, require_seed
+from procurl.ppo.run_settings import require_plan, require_ppo, require_seed
 from procurl.ppo.runs import MAX_LOGGED_UPDATES
 from procurl.ppo.student import RolloutSummary, Student
 from procurl.ppo.teacher import Teacher, Teaching
@@ -96,10 +96,10 @@ class HostRun:
     test_env: VectorEnv[Any, Any, Any] | None = None
     evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
     reset_samples: int = 1
-    evaluations: list[Evaluation] = field(default_factory=list)
-    updates: int = 0
-    seconds: float = 0.0
-    stopped_at: int | None = None  # the step at which a number was not finite
+    evaluations: list[Evaluation] = field(init=False, default_factory=list)
+    updates: int = field(init=False, default=0)
+    seconds: float = field(init=False, default=0.0)
+    stopped_at: int | None = field(init=False, default=None)  # where a number was not finite
 
     def __post_init__(self) -> None:
         self._check()
@@ -129,8 +129,9 @@ class HostRun:
         require_ppo("ppo", self.ppo)
         self.strategy = as_strategy(self.strategy)
         require_seed("seed", self.seed)
+        self.seed = int(self.seed)  # of NumPy, it could not be stored
         require_integer("reset_samples", self.reset_samples, at_least=1)
-        self.evaluation.check()
+        require_plan("evaluation", self.evaluation)
         self._evaluated, self._snapshot_tasks = self.evaluation.tasks_of(
             self.evaluation.pools_for(self.pool)[0]
         )

@@ -58,6 +58,7 @@ def train_run(
         all evaluations of the run, the first before training.
     """
     require_integer("steps", steps, at_least=1)
+    steps = int(steps)  # of NumPy, it could not be stored
     if run.eval_env is None:
         raise ValueError("run must have an eval_env, in which it is evaluated")
     contender = Contender.of(run.strategy) if label is None else Contender.parse(label)
@@ -120,8 +121,8 @@ def _writer(
         steps=steps,
         n_envs=run.n_envs,
         student={"algorithm": "PPO", "settings": describe(run.ppo)},
-        eval_every=plan.every,
-        eval_episodes=plan.episodes,
+        eval_every=int(plan.every),
+        eval_episodes=int(plan.episodes),
         eval_tasks=None if plan.tasks is None else len(plan.tasks),
         eval_stochastic=plan.stochastic,
     )

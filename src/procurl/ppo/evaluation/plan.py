@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from procurl.internals.checks import require_integer
 from procurl.tasks.pool import TaskPool
-from procurl.tasks.space import TaskSpace
+from procurl.tasks.space import TaskSpace, require_fixed_pool
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class EvaluationPlan:
         tasks: ids of the tasks that evaluations play; None plays all.
         episodes: episodes per task.
         stochastic: whether to sample actions instead of acting deterministically.
-        whole_at: steps at which evaluations play all tasks regardless of `tasks`.
+        whole_at: steps at which evaluations of `Runs` play all tasks regardless of `tasks`; those
+            of a `HostRun` always play `tasks`.
         snapshot_tasks: ids of the tasks that snapshots show, of `tasks`; None shows all of them.
         test_pool: further tasks to evaluate on, if any.
         pool: the tasks that evaluations play if training draws from a space; None plays
@@ -38,9 +39,18 @@ class EvaluationPlan:
     pool: TaskPool | None = None
 
     def check(self) -> None:
-        """Raise on a number out of range."""
+        """Raise on a number out of range, and on what is not a pool or a list of steps."""
         require_integer("evaluation.every", self.every, at_least=1)
         require_integer("evaluation.episodes", self.episodes, at_least=1)
+        if not hasattr(self.whole_at, "__len__"):
+            raise TypeError(
+                f"evaluation.whole_at must be a list of training steps, got {self.whole_at!r:.80}"
+            )
+        for step in self.whole_at:
+            require_integer("every step of evaluation.whole_at", step, at_least=0)
+        for argument in ("test_pool", "pool"):
+            if getattr(self, argument) is not None:
+                require_fixed_pool(f"evaluation.{argument} must be", getattr(self, argument))
 
     def pools_for(self, trained: TaskPool | Sequence[TaskPool] | TaskSpace) -> Sequence[TaskPool]:
         """The pools that evaluations play if training is on `trained`: one, or one per run."""
@@ -67,8 +77,9 @@ class EvaluationPlan:
 
     def due_step(self, before: int, after: int) -> int | None:
         """The multiple of `every` that training has passed between two steps, None if none."""
-        reached = after // self.every
-        return reached * self.every if before // self.every < reached else None
+        every = int(self.every)  # a step of NumPy could not be stored
+        reached = after // every
+        return reached * every if before // every < reached else None
 
 
 def _ids(argument: str, given: Sequence[int] | NDArray[Any], n: int) -> NDArray[np.int64]:
