@@ -128,6 +128,13 @@ def test_the_program_runs_as_it_is_printed(arguments, folder, capsys):
     assert len(lines.partition("\n\n")[2].splitlines()) == 3
 
 
+def test_a_program_names_files_as_they_are_called(folder, capsys):
+    (folder / "tasks.csv").rename(folder / "tâches-🎲.csv")
+    pool = ["--pool", "tâches-🎲.csv", "--set-task", "corridor.py:set_length"]
+    _, out, _ = check(capsys, "corridor.py:Corridor", *pool)
+    assert 'TaskPool.from_csv("tâches-🎲.csv")' in program(out)
+
+
 def test_files_in_a_folder_are_imported_from_it(folder, capsys):
     (folder / "envs").mkdir()
     (folder / "corridor.py").rename(folder / "envs" / "lab.py")

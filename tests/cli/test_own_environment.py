@@ -147,6 +147,7 @@ def test_an_algorithm_of_stable_baselines3_keeps_its_models(folder, capsys):
         (["CartPole-v1", "--algo", "DQN", "--set", "lr=1"], "Did you mean 'learning_rate'?"),
         (["CartPole-v1", "--set", "lr=1"], "Did you mean 'learning_rate'?"),
         (["CartPole-v1", "--algo", "DQN", "--set", "net_arch=big"], "such as 64x64, got 'big'"),
+        (["CartPole-v1", "--algo", "DQN", "--set", "net_arch=64x0"], "64x64, got '64x0'"),
         (["pointmass-s", "--engine", "sb3", "--policy", "CnnPolicy"], "policy needs an algorithm"),
         (
             ["{}/walk.py:Corridor", "--pool", "seeds:3"],

@@ -171,6 +171,15 @@ def test_a_picture_that_cannot_be_written_is_refused_before_training(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_picture_of_another_algorithm_is_refused_before_training(tmp_path, untrained, capsys):
+    pytest.importorskip("stable_baselines3")
+    out = ["--out", str(tmp_path / "out"), "--render", str(tmp_path / "a.gif")]
+    assert main([*TRAIN, "--algo", "A2C", *out]) == 2
+    assert "got --algo A2C: omit --render, and load the models with A2C.load" in (
+        capsys.readouterr().err
+    )
+
+
 def test_a_picture_in_a_folder_without_permission_is_refused_before_training(
     tmp_path, untrained, capsys, monkeypatch
 ):
@@ -188,8 +197,9 @@ def test_the_folder_of_a_picture_is_made_and_drawing_says_how_far_it_is(
 ):
     path = tmp_path / "new" / "folder" / "a.gif"
 
-    def render(out, picture):
+    def render(out, picture, strategy):
         assert picture.parent.is_dir()
+        assert strategy == "iid"
         logging.getLogger("procurl.envs.rendering.playback").info("drawing frame 10 of 20")
 
     monkeypatch.setattr(

@@ -7,6 +7,7 @@ import numpy as np
 from procurl import TaskPool
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.trainer import Checkpoint
+from procurl.ppo.evaluation_plan import EvaluationPlan
 from procurl.records.evaluation import Evaluation
 from procurl.records.experiment import Contender, Experiment
 
@@ -29,6 +30,7 @@ class CountingTrainer:
         self.identity = {"seeds": list(batch.seeds)}
         self.width = batch.width
         self.updates = 0
+        self.plan = EvaluationPlan(every=EVAL_EVERY, steps=job.experiment.steps)
         self.evaluations = [[] for _ in batch.seeds]
 
     @property
@@ -44,10 +46,10 @@ class CountingTrainer:
         return [None, 50 if self.train_steps >= 50 else None][: self.width]
 
     def advance(self):
-        before = self.train_steps // EVAL_EVERY
+        before = self.train_steps
         self.updates += 1
-        if self.train_steps // EVAL_EVERY > before:
-            self.evaluate(self.train_steps // EVAL_EVERY * EVAL_EVERY)
+        if (due := self.plan.due_step(before, self.train_steps)) is not None:
+            self.evaluate(due)
 
     def evaluate(self, step):
         for run, mine in enumerate(self.evaluations):

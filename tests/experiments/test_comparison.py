@@ -12,10 +12,12 @@ import pytest
 
 from procurl import load_policy
 from procurl.cli import main
+from procurl.envs import make_pool
 from procurl.envs.point_mass import picture
-from procurl.experiments.comparison import further_runs
-from procurl.records.experiment import RunPlan
-from procurl.records.store import read_store
+from procurl.experiments.batches import RunBatch
+from procurl.experiments.comparison import further_runs, model_path, render
+from procurl.records.experiment import Contender, Experiment, RunPlan
+from procurl.records.store import open_experiment, read_store
 from tests.experiments.quick_commands import empty_figures, training_here
 
 STEPS = "2048"
@@ -192,6 +194,31 @@ def test_train_keeps_models_that_can_act(tmp_path, capsys, monkeypatch):
     action = load_policy(models[0]).act(np.zeros(7, dtype=np.float32))
     assert action.shape == (2,)
     assert gif.read_bytes().startswith(b"GIF8")
+
+
+def test_a_picture_is_of_the_strategy_that_was_asked_for(tmp_path, monkeypatch):
+    """And of its first run with a model: seed 1, as seed 0 was stopped."""
+    plan = RunPlan({"iid": 2, "procurl-val:beta=5": 2})
+    what = Experiment("pointmass-s", "jax", 10, width=2)
+    open_experiment(tmp_path, what, make_pool("pointmass-s"), plan).close()
+    first, second = (RunBatch(Contender.parse(label), 0, 2) for label in plan.seeds)
+    models = {
+        "iid": model_path(tmp_path, first, 0),
+        "procurl-val:beta=5": model_path(tmp_path, second, 1),
+    }
+    for path in (*models.values(), model_path(tmp_path, first, 1)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_name(f"{path.name}-best.json").touch()
+    drawn = []
+    monkeypatch.setattr("procurl.policy.load_policy", lambda path: path)
+    monkeypatch.setattr(
+        "procurl.envs.rendering.playback.write_gif", lambda *given: drawn.append(given[-1])
+    )
+    for strategy in (None, *plan.seeds):
+        render(tmp_path, tmp_path / "agent.gif", strategy=strategy)
+    assert drawn == [f"{models[label]}-best" for label in ("iid", *plan.seeds)]
+    with pytest.raises(ValueError, match="strategy 'plr' is not known"):
+        render(tmp_path, tmp_path / "agent.gif", strategy="plr")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,20 @@ def test_evaluations_stand_for_multiples_of_the_interval():
         assert [e.env_steps for e in evaluations] == [e.train_steps for e in evaluations]
 
 
+@pytest.mark.parametrize(
+    ("steps", "due"),
+    [
+        (None, [None, 100, None, 200, 300]),
+        (310, [None, 100, None, 200, 310]),  # the last update passes 300 and 310
+        (290, [None, 100, None, 200, 290]),  # 300 is beyond
+        (250, [None, 100, None, 250, 300]),  # a run that goes on nevertheless
+    ],
+)
+def test_the_last_evaluation_stands_for_the_steps_of_the_run(steps, due):
+    plan = EvaluationPlan(every=100, steps=steps)
+    assert [plan.due_step(64 * i, 64 * (i + 1)) for i in range(5)] == due
+
+
 def test_best_weights_are_those_of_the_best_evaluation():
     """By hand: good, better, worse and as good as the best; the first of equals is kept."""
     runs = make_runs(VAL)

@@ -6,6 +6,7 @@ import math
 import sys
 from dataclasses import asdict, replace
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -325,6 +326,14 @@ def test_two_writers_lose_nothing(tmp_path):
             store.begin(run)
             store.add(run, evaluation())
         assert one.results().runs == other.results().runs == [VAL, IID]
+
+
+def test_a_log_that_its_writer_removes_meanwhile_is_no_error(tmp_path, monkeypatch):
+    filled(tmp_path)
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda path: path.suffix == ".sqlite-wal" or exists(path))
+    with read_store(tmp_path) as store:
+        assert store.experiment.steps
 
 
 @pytest.mark.parametrize(

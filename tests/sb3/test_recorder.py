@@ -64,7 +64,7 @@ def test_export_reads_what_was_recorded(tmp_path, capsys):
     assert exported == [
         ("walk", strategy, "", "sb3", seed, step)
         for strategy, seed in runs
-        for step in ("0", "100", "200", "300")
+        for step in ("0", "100", "200", "320")
     ]
 
 
@@ -106,6 +106,18 @@ def test_a_run_that_continues_is_recorded_once(tmp_path):
         assert all((len(m.picks) or not m.step) and m.snapshot for m in store.detail(second.run))
 
 
+def test_the_last_evaluation_stands_for_the_steps_of_the_run(tmp_path):
+    """The last update, of 32 steps, also passes a multiple of the interval."""
+    model = PPO("MlpPolicy", walk_env(), n_steps=32, batch_size=32, seed=0, device="cpu")
+    curriculum = CurriculumCallback(make_strategy("iid"))
+    recorder = PoolRecorder(curriculum, tmp_path, eval_env=Walk, every=32)
+    model.learn(50, callback=[curriculum, recorder])
+    assert [(m.step, m.train_steps) for m in recorder.evaluations] == [(0, 0), (32, 32), (50, 64)]
+    model.learn(50, callback=[curriculum, recorder], reset_num_timesteps=False)
+    more = [(m.step, m.train_steps) for m in recorder.evaluations][3:]
+    assert more == [(96, 96), (114, 128)]  # nothing twice
+
+
 def runs_of(out):
     """(label, seed, steps) of every run that was recorded."""
     with read_store(out) as store:
@@ -121,10 +133,10 @@ def test_a_finished_run_is_replaced_only_on_request(tmp_path):
     )
     with pytest.raises(ValueError, match=refused):
         train(tmp_path, "iid", 3, every=160)
-    assert runs_of(tmp_path) == [("iid", 3, [0, 100, 200, 300])]
+    assert runs_of(tmp_path) == [("iid", 3, [0, 100, 200, 320])]
     train(tmp_path, "iid", 3, every=160, overwrite=True)
     train(tmp_path, "iid", 4)
-    assert runs_of(tmp_path) == [("iid", 3, [0, 160, 320]), ("iid", 4, [0, 100, 200, 300])]
+    assert runs_of(tmp_path) == [("iid", 3, [0, 160, 320]), ("iid", 4, [0, 100, 200, 320])]
 
 
 def test_an_unfinished_run_may_start_again(tmp_path):
@@ -138,7 +150,7 @@ def test_an_unfinished_run_may_start_again(tmp_path):
 def test_models_without_a_seed_are_runs_of_their_own(tmp_path):
     for label in ("iid", "procurl-val", "iid", "iid"):
         train(tmp_path, label, None)
-    steps = [0, 100, 200, 300]
+    steps = [0, 100, 200, 320]
     iid = [("iid", seed, steps) for seed in range(3)]
     assert runs_of(tmp_path) == [*iid, ("procurl-val", 0, steps)]
 
@@ -152,7 +164,7 @@ def test_a_run_without_a_seed_continues_as_the_same_run(tmp_path):
     model = PPO.load(again.model_file, env=walk_env(), device="cpu")
     recorder = PoolRecorder(again, out, eval_env=Walk, env="walk", label="iid", every=100)
     model.learn(128, callback=[again, recorder], reset_num_timesteps=False)
-    assert runs_of(out) == [("iid", seed, [0, 100, 200, 300]) for seed in (0, 1)]
+    assert runs_of(out) == [("iid", seed, [0, 100, 200, 320]) for seed in (0, 1)]
 
 
 def test_the_first_evaluation_comes_before_training(tmp_path):

@@ -124,4 +124,4 @@ def _module(function: UserFunction) -> str:
 
 def _quote(text: str) -> str:
     """A string of a Python program."""
-    return json.dumps(text)
+    return json.dumps(text, ensure_ascii=False)

@@ -13,6 +13,7 @@ from typing import Any
 from procurl.cli.packages import known_packages
 from procurl.envs.registry import environment_names
 from procurl.internals.extras import require_packages
+from procurl.records.experiment import Contender
 from procurl.strategies.registry import DEFAULT_STRATEGY
 
 ENV_HELP = (
@@ -241,6 +242,11 @@ def _compare(parsed: argparse.Namespace) -> int:
         _require_picture(parsed.render)
         if request.source is not None:
             raise ValueError(f"--render draws {', '.join(environment_names())}, got {parsed.env}")
+        if parsed.algo is not None:
+            raise ValueError(
+                f"--render draws policies of PPO with the paper's network, got --algo "
+                f"{parsed.algo}: omit --render, and load the models with {parsed.algo}.load"
+            )
     request.training.check()
     require_packages(engine_packages(request.engine))
     with _log_to_stderr("procurl.experiments.comparison"):
@@ -258,7 +264,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         print(f"models: {out / 'runs'}/…/models, for {_loader(request)}")
         if parsed.render is not None:
             with _log_to_stderr("procurl.envs.rendering.playback"):
-                render(out, parsed.render)
+                render(out, parsed.render, strategy=Contender.parse(parsed.strategy).label)
             print(f"animation: {parsed.render}")
     return 0
 

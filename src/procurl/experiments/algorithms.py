@@ -93,7 +93,7 @@ def read_widths(name: str, value: Any) -> list[int]:
     [256, 128]
     """
     parts = str(value).split("x")
-    if not all(part.isdecimal() for part in parts):
+    if not all(part.isdecimal() and int(part) for part in parts):
         raise ValueError(f"{name} must be widths of layers such as 64x64, got {value!r}")
     return [int(part) for part in parts]
 

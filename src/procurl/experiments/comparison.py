@@ -20,6 +20,7 @@ from procurl.experiments.running.local import LocalBackend, sole_user
 from procurl.experiments.running.logs import open_logs
 from procurl.experiments.running.recorder import recorder, unfinished_batches
 from procurl.experiments.running.unused import holds_runs, remove_unused_store
+from procurl.internals.checks import require_known
 from procurl.internals.files import write_text
 from procurl.internals.hardware import cores, has_gpu
 from procurl.internals.random_state import kept_random_state
@@ -168,23 +169,33 @@ def model_path(out: Path, batch: RunBatch, seed: int) -> Path:
     return out / batch.folder / "models" / f"seed-{seed:05d}"
 
 
-def render(out: Path, picture: Path, tasks: int = 4) -> None:
-    """Write an animation of the best weights of the first run of a directory.
+def render(out: Path, picture: Path, tasks: int = 4, strategy: str | None = None) -> None:
+    """Write an animation of the best weights of the first run that has any.
 
     Args:
         out: directory of the results.
         picture: GIF file to write.
         tasks: number of tasks to play, spread evenly over the pool.
+        strategy: whose run it is, with its settings as written; None for any of the directory.
     """
     from procurl.envs.rendering.playback import write_gif
     from procurl.policy import load_policy
 
     with read_store(out) as store:
-        batch = batches_of(store.plan, store.experiment.width)[0]
+        if strategy is not None:
+            require_known("strategy", strategy, store.plan.seeds, "strategies")
+        batches = batches_of(store.plan, store.experiment.width)
         env, pool = make_host_env(store.experiment.env), store.results().pool
     contexts = env.contexts_of(pool)
     chosen = np.linspace(0, len(contexts) - 1, min(tasks, len(contexts))).astype(int)
-    path = model_path(out, batch, batch.first_seed)
+    paths = [
+        model_path(out, batch, seed)
+        for batch in batches
+        if strategy in (None, batch.contender.label)
+        for seed in batch.seeds
+    ]
+    # A run that was stopped has no model.
+    path = next((each for each in paths if Path(f"{each}-best.json").exists()), paths[0])
     write_gif(picture, env, contexts[chosen], load_policy(f"{path}-best"))
 
 

@@ -78,6 +78,15 @@ class ScalarField(NamedTuple):
     optional: bool
     scalar: Scalar
 
+    def plain(self, value: Any) -> int | float | None:
+        """The value as a number of Python; raises ValueError on a fraction of a step."""
+        if value is None:
+            return None
+        number = self.type(value)
+        if self.type is int and number != value:
+            raise ValueError(f"{self.name} of an evaluation must be an integer, got {value!r}")
+        return number
+
     def read(self, cell: Any) -> int | float | None:
         """The value of a cell, which is a number or text; an empty one is None or NaN."""
         if cell is None or cell == "":
@@ -102,8 +111,7 @@ SCALARS = scalar_fields(Evaluation)
 
 def scalar_values(evaluation: Evaluation) -> tuple[int | float | None, ...]:
     """The scalars of an evaluation in the order of `SCALARS`, as numbers of Python."""
-    values = ((field, getattr(evaluation, field.name)) for field in SCALARS)
-    return tuple(None if value is None else field.type(value) for field, value in values)
+    return tuple(field.plain(getattr(evaluation, field.name)) for field in SCALARS)
 
 
 def from_scalars(cells: Mapping[str, Any]) -> Evaluation:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from procurl.internals.checks import require_integer
 from procurl.internals.setting_text import read_settings
 from procurl.strategies.listing import changed_settings
@@ -116,6 +118,15 @@ class Experiment:
         """Which of several training pools the run with a seed plays; None if there is only one."""
         return pool_index(seed, self.n_pools) if self.n_pools > 1 else None
 
+    def to_json(self) -> str:
+        """All fields as JSON; numbers may be NumPy's."""
+        return json.dumps(asdict(self), default=_plain)
+
+    def compared_fields(self) -> dict[str, Any]:
+        """The fields, as JSON values, that differ if two experiments do."""
+        fields: dict[str, Any] = json.loads(self.to_json())
+        return {name: value for name, value in fields.items() if name not in NOT_COMPARED}
+
     def check(self) -> None:
         """Raise if a number is out of range."""
         for name in ("steps", "n_envs", "width", "n_pools"):
@@ -123,6 +134,13 @@ class Experiment:
         for name in ("eval_every", "eval_episodes", "eval_tasks"):
             if getattr(self, name) is not None:
                 require_integer(name, getattr(self, name), at_least=1)
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"an experiment must hold what JSON can, got {value!r}")
 
 
 def differences(
@@ -135,11 +153,11 @@ def differences(
         wanted: what it should be.
         of_pools: says how its training pools differ, if they are known.
     """
-    expected = json.loads(json.dumps(asdict(wanted)))
+    expected = wanted.compared_fields()
     found = {
         name: _difference(name, value, expected[name])
-        for name, value in asdict(there).items()
-        if value != expected[name] and name not in NOT_COMPARED
+        for name, value in there.compared_fields().items()
+        if value != expected[name]
     }
     if "n_pools" in found:
         found.pop("pool_hash", None)  # says no more

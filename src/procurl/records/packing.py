@@ -150,8 +150,10 @@ def unpack_evaluations(
 def _arrays(evaluation: Evaluation) -> dict[str, Any]:
     """The arrays of an evaluation by name, None for those of a snapshot that was not kept."""
     shown = evaluation.snapshot
-    arrays = dict.fromkeys(Snapshot._fields) if shown is None else shown._asdict()
-    return {"picks": np.asarray(evaluation.picks), **arrays}
+    fields = dict.fromkeys(Snapshot._fields) if shown is None else shown._asdict()
+    arrays = {name: None if of is None else np.asarray(of) for name, of in fields.items()}
+    picks = np.asarray(evaluation.picks)
+    return {"picks": picks if picks.size else NO_PICKS, **arrays}  # an empty list has no integers
 
 
 def _with_arrays(evaluation: Evaluation, arrays: Mapping[str, Any]) -> Evaluation:

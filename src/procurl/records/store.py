@@ -8,7 +8,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from procurl.internals.archive import content_errors
+from procurl.internals.checks import require_integer
 from procurl.records.evaluation import Evaluation, column_names, from_scalars, scalar_values
 from procurl.records.experiment import Contender, Experiment, RunPlan, differences
 from procurl.records.export import ExportRow
@@ -78,9 +79,7 @@ class Store:
     @property
     def plan(self) -> RunPlan:
         """The planned seeds by contender, in the order in which contenders were added."""
-        return RunPlan(
-            {contender.label: seeds for contender, seeds in self._planned_seeds().items()}
-        )
+        return RunPlan({each.label: seeds for each, seeds in self._planned_seeds().items()})
 
     @property
     def pools(self) -> list[TaskPool]:
@@ -132,9 +131,10 @@ class Store:
         """Add a run; one that exists already stays as it is.
 
         Args:
-            run: its seed becomes part of the plan.
+            run: its seed, an integer from 0 on, becomes part of the plan.
             padding: the run only fills up a batch: it is shown once its seed is planned.
         """
+        require_integer("seed", run.seed, at_least=0)
         with self.transaction():
             known = self._known()
             if run in known:
@@ -164,8 +164,9 @@ class Store:
             steps = self._db.execute("SELECT step FROM evaluations WHERE run = ?", (number,))
             known = {step for (step,) in steps}
             for e in evaluations:
-                put(self._db, "evaluations", (number, *scalar_values(e)))
-                put(self._db, "details", (number, e.step, *pack_detail(e)))
+                step, *others = scalar_values(e)
+                put(self._db, "evaluations", (number, step, *others))
+                put(self._db, "details", (number, step, *pack_detail(e)))
             count = len(known | {e.step for e in evaluations})
             *_, finished, stopped_at = self._run_row(number)
             put(self._db, "runs", (number, *run, count, finished, stopped_at))
@@ -186,8 +187,7 @@ class Store:
     def finished_runs(self) -> set[RunId]:
         """The runs that are finished."""
         with self._consistent_read():
-            found = counted_rows(self._db, self.path, "runs")
-        return {RunId(*row[1:4]) for row in found if row[5]}
+            return {RunId(*row[1:4]) for row in counted_rows(self._db, self.path, "runs") if row[5]}
 
     @property
     def runs(self) -> tuple[RunId, ...]:
@@ -211,7 +211,7 @@ class Store:
         """Continue a run, finished or not, to more steps, which all runs here are then to reach."""
         with self.transaction():
             self.experiment = replace(self.experiment, steps=steps)
-            put(self._db, "facts", ("experiment", json.dumps(asdict(self.experiment))))
+            put(self._db, "facts", ("experiment", self.experiment.to_json()))
             *row, _, _ = self._run_row(self._number(run))
             put(self._db, "runs", (*row, False, None))
 
@@ -305,8 +305,7 @@ class Store:
             commands = counted_rows(self._db, self.path, "commands")
             planned = self.plan.seeds
             finished = [r for r in self.finished_runs() if r.seed < planned.get(r.label, 0)]
-            one_by_one = self.experiment.one_by_one
-            total = len(self._known()) if one_by_one else sum(planned.values())
+            total = len(self._known()) if self.experiment.one_by_one else sum(planned.values())
             settings = self.settings
         counts = {"planned_runs": total, "finished_runs": len(finished)}
         return provenance(self.experiment, commands, settings) | counts
@@ -356,10 +355,11 @@ def open_experiment(
     """
     pools = [pool] if isinstance(pool, TaskPool) else pool
     wanted = wanted.on(pools)
+    wanted.check()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
     if not path.exists():
-        create_file(path, {"experiment": json.dumps(asdict(wanted)), **pack_pools(pools)})
+        create_file(path, {"experiment": wanted.to_json(), **pack_pools(pools)})
     store = Store(folder, connect_to_write(path))
     try:
         there = store.experiment

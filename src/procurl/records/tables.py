@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from sqlite3 import Connection, DatabaseError, OperationalError
+from sqlite3 import Connection, DatabaseError, OperationalError, ProgrammingError
 from typing import Any
+
+import numpy as np
 
 from procurl.internals.files import temporary_path
 from procurl.records.evaluation import SCALARS, column_names
@@ -68,6 +70,10 @@ def clear_errors(path: Path) -> Iterator[None]:
             if sign in str(error):
                 raise OSError(f"{path}: {reason} ({error})") from error
         raise DamagedError(path, str(error)) from error
+    except ProgrammingError as error:
+        raise RuntimeError(
+            f"{path}: {error} Use a store between opening and closing it, and in one thread"
+        ) from error
     except (DatabaseError, UnicodeDecodeError) as error:  # the latter from SQLite's own message
         raise DamagedError(path, str(error)) from error
 
@@ -112,14 +118,21 @@ def connect_to_read(path: Path) -> Connection:
     removes them afterwards, so that mode is tried first.
     """
     forms = ["mode=rw", "mode=ro"]
-    log = path.with_name(f"{path.name}-wal")
-    if not log.exists() or log.stat().st_size == 0:
+    if not _size(path.with_name(f"{path.name}-wal")):
         forms.append("mode=ro&immutable=1")
     with clear_errors(path):
         for form in forms[:-1]:
             with suppress(OperationalError):
                 return _connect(path, form, query_only=True)
         return _connect(path, forms[-1], query_only=True)
+
+
+def _size(path: Path) -> int:
+    """The size of a file in bytes, 0 if it does not exist."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _connect(path: Path, form: str, query_only: bool = False) -> Connection:
@@ -204,11 +217,13 @@ def checksum(table: str, values: Sequence[Any]) -> bytes:
 
 
 def _as_stored(value: Any) -> Any:
-    """A value as SQLite returns it.
+    """A value as SQLite returns it, also if it is a number of NumPy.
 
     SQLite turns NaN into NULL, so NaN is stored as text, and it has no −0.0, which is the entropy
     of a single task.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, float):

@@ -184,17 +184,18 @@ class PoolRecorder(BaseCallback):
 
     def _record_if_due(self) -> None:
         reached = self.num_timesteps // self.every
-        if reached > self.evaluations[-1].step // self.every:
+        if reached > self.evaluations[-1].train_steps // self.every:
             self._record(reached * self.every)
 
     def _on_step(self) -> bool:
         return True
 
     def _on_training_end(self) -> None:
-        self._record_if_due()
         assert self._writer is not None
         finished = self.steps is None or self.num_timesteps >= self.steps
-        if finished and self.evaluations[-1].train_steps < self.num_timesteps:
+        if not finished:
+            self._record_if_due()
+        elif self.evaluations[-1].train_steps < self.num_timesteps:
             self._record(min(self._writer.steps, self.num_timesteps))
         self._writer.close(finished)
         self._seconds += time.perf_counter() - self._since

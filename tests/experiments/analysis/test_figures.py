@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from procurl.envs import make_pool
-from procurl.experiments.analysis.curves import learning_curves
+from procurl.experiments.analysis.curves import Curve, learning_curves
 from procurl.experiments.analysis.figures import curves as figures
 from procurl.experiments.analysis.figures.curriculum import (
     draw_curriculum,
@@ -40,7 +40,7 @@ from tests.experiments.synthetic import synthetic_results
 @pytest.fixture(scope="module")
 def results():
     labels = ("procurl-val", "procurl-env", "iid", "procurl-val:beta=10")
-    return synthetic_results(labels, seeds=3, steps=200_000)
+    return synthetic_results(labels, seeds=3, steps=200_000, every=20_000)
 
 
 def written(path):
@@ -94,6 +94,20 @@ def test_curves_are_smoothed_means_with_standard_errors(results):
     assert mean[4] == pytest.approx(middle.mean())
     assert error[4] == pytest.approx(middle.std(ddof=1) / np.sqrt(3))
     assert curve_axis(curve, "env") == pytest.approx(curve.steps)
+
+
+@pytest.mark.parametrize("evaluations", [1, 2, 9, 10])
+def test_short_curves_are_drawn_as_they_are(evaluations, tmp_path):
+    steps = np.arange(evaluations)
+    heights = (steps % 2)[None].astype(float)
+    curve = Curve("iid", np.arange(1), steps, heights, heights, heights, heights)
+    draw_curves([curve], tmp_path / "curves")
+    smoothed = "smoothed over 5 evaluations" in written(tmp_path / "curves")
+    with new_figure(tmp_path / "figure", (3.0, 3.0)) as (_, axes):
+        plot_curves(axes[0][0], [curve])
+        [line] = axes[0][0].lines
+    plain = np.array_equal(line.get_ydata(), heights[0])
+    assert (smoothed, plain) == ((True, False) if evaluations == 10 else (False, True))
 
 
 def test_a_lone_run_and_a_run_that_is_not_done_can_be_drawn(tmp_path, results):

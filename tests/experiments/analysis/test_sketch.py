@@ -60,7 +60,13 @@ def test_returns_that_are_no_numbers_are_left_out():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.1234, "0.123"), (-1234.5, "-1234"), (43210.0, "43210"), (12345678.0, "1.23e+07")],
+    [
+        (0.1234, "0.123"),
+        (999.7, "1000"),
+        (-1234.5, "-1234"),
+        (43210.0, "43210"),
+        (12345678.0, "1.23e+07"),
+    ],
 )
 def test_large_returns_are_written_out(value, text):
     assert sketch_curves(curves_from_rows([row("iid", 0, 100, value)])).split()[-1] == text

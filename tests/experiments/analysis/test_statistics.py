@@ -283,7 +283,15 @@ class TestCurves:
 
     @pytest.mark.parametrize(
         ("threshold", "goal"),
-        [(0.3149, "0.31"), (36.58, "37"), (171.4, "171"), (-145.2, "-145"), (-12345, "-12,345")],
+        [
+            (0.3149, "0.31"),
+            (36.58, "37"),
+            (99.7, "100"),
+            (171.4, "171"),
+            (-145.2, "-145"),
+            (-12345, "-12,345"),
+            (1234567.8, "1,234,568"),
+        ],
     )
     def test_a_threshold_is_written_in_plain_digits(self, threshold, goal):
         assert time_to_threshold([10], [[0.0]], threshold).goal == goal

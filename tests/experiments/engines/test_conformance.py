@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -93,6 +94,15 @@ def test_runs_are_evaluated_at_every_interval_and_at_the_end(engine):
     for run in runs:
         assert [(e.step, e.train_steps) for e in run] == [(64, 64), (128, 128), (160, 160)]
     assert not equal(runs[0][-1], runs[1][-1])  # their seeds differ
+
+
+def test_the_last_evaluation_stands_for_the_steps_of_the_run(engine):
+    """Not for the interval of 64 steps that the last update passes as well."""
+    job = job_of(engine)
+    job = job._replace(experiment=replace(job.experiment, steps=40))
+    for run in evaluations_of(train_batch(job, BATCH, None)):
+        assert [e.step for e in run] == [40]
+        assert 40 <= run[-1].train_steps <= 64
 
 
 @pytest.mark.parametrize("name", ["A2C", "DQN"])

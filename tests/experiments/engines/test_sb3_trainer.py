@@ -187,5 +187,5 @@ def test_a_run_that_is_no_longer_finite_stops_and_the_others_continue():
     again = trainer(width=2)
     again.restore(carried(found.checkpoint()))
     again.advance()
-    again.evaluate(640)
+    again.runs[0].evaluate(640)
     assert again.stopped_at == [128, None]

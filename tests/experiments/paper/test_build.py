@@ -361,6 +361,7 @@ class TestCommand:
             (["theorem-1", "--join-records", "a"], "--join-records writes no pages"),
             (["--join-records", "nowhere"], "nowhere has no folders of records"),
             (["metrics-pointmas-s"], "Did you mean 'metrics-pointmass-s'?"),
+            (["--seeds", "-3"], "seeds must be an integer of at least 1, got -3"),
             (["theorem-1", "--seeds", "0"], "seeds must be an integer of at least 1, got 0"),
             (["theorem-1", "--steps", "-5"], "steps must be an integer of at least 1, got -5"),
             (["theorem-1", "--workers", "0"], "workers must be an integer of at least 1, got 0"),

@@ -101,6 +101,12 @@ def test_fails(mean, holds):
     assert fails("hard")(found(hard=mean), STEP).holds is holds
 
 
+def test_two_runs_do_not_tell_whether_a_strategy_fails():
+    curve = found(hard=0.0)["hard"]
+    two = {"hard": curve._replace(seeds=curve.seeds[:2], performance=curve.performance[:2])}
+    assert fails("hard")(two, STEP).holds is None
+
+
 @pytest.mark.parametrize(("plr", "holds"), [(0.5, True), (0.62, False)])
 def test_matching_all_allows_no_better_baseline(plr, holds):
     others = dict.fromkeys((name.replace("-", "_") for name in BASELINES), 0.3)

@@ -1,6 +1,7 @@
 """What goes to TensorBoard and Weights & Biases."""
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -86,6 +87,25 @@ def test_weights_and_biases_gets_a_run_that_continues(monkeypatch):
     )
     assert fake.logged[0] == (log_values(EVALUATION), 25)
     assert (len(fake.logged), fake.finished) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"pool": "elsewhere.csv"}, True),
+        ({"student": {"gamma": 0.9}}, False),
+        ({"n_envs": 4}, False),
+        ({"eval_every": 50}, False),
+    ],
+)
+def test_other_settings_are_another_run_of_weights_and_biases(change, same, monkeypatch):
+    fake = FakeWandb()
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    for experiment in (EXPERIMENT, replace(EXPERIMENT, **change)):
+        with open_logs(experiment, None, "my-project") as logs:
+            logs[0].add(RUN, EVALUATION)
+    one, other = (begun["id"] for begun in fake.begun)
+    assert (one == other) is same
 
 
 @pytest.mark.parametrize(

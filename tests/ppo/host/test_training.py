@@ -57,6 +57,14 @@ def test_integers_may_be_those_of_numpy(tmp_path):
     assert summary(found) == summary(train(tmp_path, fresh(seed=3)))
 
 
+def test_the_last_evaluation_stands_for_the_steps_of_the_run(tmp_path):
+    """The last update, of 12 steps, also passes a multiple of the interval."""
+    found = train(tmp_path, steps=47)
+    assert [(e.step, e.train_steps) for e in found] == [(0, 0), (24, 24), (47, 48)]
+    more = train(tmp_path, fresh(), steps=60)
+    assert [(e.step, e.train_steps) for e in more][2:] == [(47, 48), (60, 60)]
+
+
 def test_a_run_that_was_stopped_resumes_from_its_last_checkpoint(tmp_path, monkeypatch):
     whole = train(tmp_path / "whole")
     killed = fresh()

@@ -23,8 +23,9 @@ class TimeToThreshold(NamedTuple):
     @property
     def goal(self) -> str:
         """The threshold with two significant digits, or all digits before the point."""
-        digits = ".0f" if abs(self.threshold) >= 100 else ".2g"
-        return f"{float(f'{self.threshold:{digits}}'):,g}"
+        if abs(self.threshold) >= 100:
+            return f"{self.threshold:,.0f}"
+        return f"{float(f'{self.threshold:.2g}'):g}"
 
 
 def area_under_curve(steps: ArrayLike, performance: ArrayLike) -> Floats:

@@ -104,4 +104,4 @@ def _ends(line: Floats) -> tuple[str, str]:
 
 def _number(value: float) -> str:
     """Three significant digits, or all digits before the point, up to a million."""
-    return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
+    return f"{value:.0f}" if 999.5 <= abs(value) < 1e6 else f"{value:.3g}"

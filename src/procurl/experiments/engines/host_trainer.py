@@ -64,9 +64,6 @@ class SequentialHostRun:
         with suppress(NotFiniteError):  # `stopped_at` has the step
             self.run.advance()
 
-    def evaluate(self, step: int) -> Any:
-        return self.run.evaluate(step)
-
     def warn_at_end(self) -> None:
         warn_at_end(self.run)
 

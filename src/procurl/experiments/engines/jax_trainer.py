@@ -57,9 +57,6 @@ class JaxTrainer:
     def advance(self) -> None:
         self.runs.advance()
 
-    def evaluate(self, step: int) -> Any:
-        return self.runs.evaluate(step)
-
     def warn_at_end(self) -> None:
         runs = self.runs
         states = jax.tree.map(np.asarray, runs.state.teaching.strategy)

@@ -43,9 +43,6 @@ class SequentialRun(Protocol):
     def advance(self) -> None:
         """Train for one update, and evaluate if due; a run that was stopped only counts steps."""
 
-    def evaluate(self, step: int) -> Any:
-        """Evaluate now; `step` is the step to record."""
-
     def warn_at_end(self) -> None:
         """Log what the strategy never got to do."""
 
@@ -101,9 +98,6 @@ class SequentialTrainer:
     def advance(self) -> None:
         for run in self.runs:
             run.advance()
-
-    def evaluate(self, step: int) -> Any:
-        return [run.evaluate(step) for run in self.runs]
 
     def warn_at_end(self) -> None:
         for run in self.runs:

@@ -41,5 +41,6 @@ def setup_of(job: Job, batch: RunBatch) -> RunSetup:
             whole_at=preset.whole_at,
             snapshot_tasks=snapshot_tasks(tasks),
             test_pool=job.test_pool,
+            steps=experiment.steps,
         ),
     )

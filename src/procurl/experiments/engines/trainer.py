@@ -20,8 +20,7 @@ class Trainer(Protocol):
     """w runs that are trained together, in the order of their seeds.
 
     The driver calls `advance` until `train_steps` reaches the experiment's steps. The trainer
-    evaluates at every multiple of its interval. The driver calls `evaluate` for the last step,
-    unless an evaluation fell on it.
+    evaluates at every multiple of its interval and at the experiment's steps.
     """
 
     @property
@@ -46,9 +45,6 @@ class Trainer(Protocol):
 
     def advance(self) -> None:
         """Train every run for one update, and evaluate if due."""
-
-    def evaluate(self, step: int) -> Any:
-        """Evaluate every run now; `step` is the step to record."""
 
     def warn_at_end(self) -> None:
         """Log what the strategy never got to do; called after the last step."""

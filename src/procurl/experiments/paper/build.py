@@ -37,6 +37,7 @@ __all__ = ["PaperOptions", "build_entry", "join", "list_entries", "run"]
 
 def list_entries(seeds: int | None = None) -> str:
     """A table of all entries, the runs that each needs, and how long they take on this machine."""
+    PaperOptions(seeds=seeds).check()
     rows = [
         (
             entry.name,

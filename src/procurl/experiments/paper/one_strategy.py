@@ -15,7 +15,7 @@ from procurl.experiments.analysis.labels import step_label
 from procurl.experiments.analysis.statistics import Estimate, Interval
 from procurl.experiments.analysis.tables import Table, as_csv, as_markdown
 from procurl.experiments.compact_records.record import CompactRecords
-from procurl.experiments.paper.run_pages import CAPTION, Page, RecordsBySweep, picture
+from procurl.experiments.paper.run_pages import Page, RecordsBySweep, curves_caption, picture
 from procurl.internals.arrays import Floats
 from procurl.internals.files import write_text
 
@@ -80,9 +80,9 @@ def one_strategy_page(
             lines.append((*numbers, *cells))
         verdicts.append(_verdict(next(iter(rivals.values())).chance))
         shown = [*(rival.label for rival in rivals.values()), *DRAWN]
-        drawn = [curves[label] for label in dict.fromkeys(shown) if label in curves]
-        draw_curves([mine, *drawn], out / f"curves-{name}", name)
-        parts.append(picture(f"curves-{name}", f"{name}. {CAPTION}"))
+        drawn = [mine, *(curves[label] for label in dict.fromkeys(shown) if label in curves)]
+        draw_curves(drawn, out / f"curves-{name}", name)
+        parts.append(picture(f"curves-{name}", f"{name}. {curves_caption(drawn)}"))
     table = Table(HEAD, tuple(lines))
     write_text(out / "table.csv", as_csv(table))
     good = sum(verdict not in ("behind", OPEN) for verdict in verdicts)

@@ -11,11 +11,11 @@ from procurl.experiments.analysis.tables import as_csv, as_markdown, final_table
 from procurl.experiments.compact_records.record import CompactRecords
 from procurl.experiments.paper.agreement import POOLS_ROWS
 from procurl.experiments.paper.run_pages import (
-    CAPTION,
     Page,
     RecordsBySweep,
     best_standing,
     complete_curves,
+    curves_caption,
     picture,
 )
 from procurl.internals.files import write_text
@@ -51,7 +51,7 @@ def pools_page(runs: RecordsBySweep, out: Path) -> Page:
         body += [f"{verdict}\n", picture("pools", "Mean return on each pool, and over all pools")]
     else:
         body += [f"{verdict}\n"]
-    return Page("\n".join([*body, picture("curves", CAPTION)]), verdict)
+    return Page("\n".join([*body, picture("curves", curves_caption(curves))]), verdict)
 
 
 def _pools(records: CompactRecords) -> str:

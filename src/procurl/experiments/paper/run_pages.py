@@ -15,6 +15,7 @@ from procurl.experiments.analysis.curves import Curve
 from procurl.experiments.analysis.figures.curriculum import draw_curriculum, typical_pictures
 from procurl.experiments.analysis.figures.curves import (
     Pair,
+    band_label,
     draw_ablation,
     draw_curves,
     draw_intervals,
@@ -52,7 +53,6 @@ from procurl.internals.files import write_text
 CURRICULUM_ROWS = ("procurl-env", "procurl-val", "iid")
 ENGINES_ROWS = ("procurl-val", "iid")
 RETURN = "mean return over the pool"
-CAPTION = "Mean return ± 1 standard error, smoothed over 5 evaluations"
 
 
 class Page(NamedTuple):
@@ -105,9 +105,9 @@ def targets_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
     body = [
         f"## On the targets\n\n{as_markdown(final_table(on_targets))}",
         f"{verdict}\n",
-        picture("curves-targets", f"On the targets. {CAPTION}"),
+        picture("curves-targets", f"On the targets. {curves_caption(curves)}"),
         f"## On the training pool\n\n{as_markdown(final_table(on_pool))}",
-        picture("curves", f"On the training pool. {CAPTION}"),
+        picture("curves", f"On the training pool. {curves_caption(curves)}"),
     ]
     return Page("\n".join(body), verdict)
 
@@ -126,7 +126,8 @@ def _standings(curves: Sequence[Curve], steps: int, env: str, out: Path) -> Page
     write_text(out / "table.csv", as_csv(numbers_table(rows)))
     until = f" of {step_label(steps)}, the last step of all runs" if last < steps else ""
     verdict = f"Highest at {step_label(last)}{until}: {best_standing(rows)}."
-    body = [as_markdown(final_table(rows)), f"{verdict}\n", picture("curves", CAPTION)]
+    figure = picture("curves", curves_caption(curves))
+    body = [as_markdown(final_table(rows)), f"{verdict}\n", figure]
     return Page("\n".join(body), verdict)
 
 
@@ -217,8 +218,10 @@ def hard_page(runs: RecordsBySweep, out: Path) -> Page:
     records = _only(runs)
     results, curves = records.results, records.curves
     by_step = _by_step(curves, plain_rows(HARD_ROWS), "hard", results.env, HARD_STEPS)
-    draw_curves(_curves_of(curves, HARD_ROWS), out / "curves", "harder pool")
-    return _comparison_page(out, by_step, "strategy", [picture("curves", CAPTION)])
+    drawn = _curves_of(curves, HARD_ROWS)
+    draw_curves(drawn, out / "curves", "harder pool")
+    figure = picture("curves", curves_caption(drawn))
+    return _comparison_page(out, by_step, "strategy", [figure])
 
 
 def curriculum_page(runs: RecordsBySweep, out: Path, steps: Sequence[int]) -> Page:
@@ -267,7 +270,7 @@ def engines_page(runs: RecordsBySweep, out: Path) -> Page:
         if apart
         else f"All {len(lines)} intervals of the engines' difference contain 0."
     )
-    parts = [as_markdown(table), f"{verdict}\n", picture("curves", CAPTION)]
+    parts = [as_markdown(table), f"{verdict}\n", picture("curves", curves_caption(drawn))]
     return Page("\n".join(parts), verdict)
 
 
@@ -285,8 +288,9 @@ def variants_page(runs: RecordsBySweep, out: Path, strategies: Collection[str]) 
         return _standings(_complete(list(curves.values())), plain.steps, env, out)
     rows = [Row(label, label, label.partition(":")[0]) for label in curves]
     by_step = _by_step(curves, rows, "metrics", env, QUARTERS)
-    draw_curves(list(curves.values()), out / "curves", env)
-    return _comparison_page(out, by_step, "ours", [picture("curves", CAPTION)])
+    drawn = list(curves.values())
+    draw_curves(drawn, out / "curves", env)
+    return _comparison_page(out, by_step, "ours", [picture("curves", curves_caption(drawn))])
 
 
 def _comparison_page(
@@ -349,6 +353,11 @@ def _curves_of(curves: Mapping[str, Curve], names: Sequence[str]) -> list[Curve]
     if not chosen:
         raise ValueError(f"the records have none of {', '.join(names)}")
     return chosen
+
+
+def curves_caption(curves: Sequence[Curve]) -> str:
+    """The caption of a figure of learning curves."""
+    return band_label(curves, "Mean return ± 1 standard error")
 
 
 def picture(name: str, caption: str) -> str:

@@ -108,8 +108,6 @@ def _train(
     yield progress(evaluations=unsent())
     while trainer.train_steps < job.experiment.steps:
         trainer.advance()
-        if trainer.train_steps >= job.experiment.steps:
-            _evaluate_last(trainer, job.experiment.steps)
         now, stop = time.monotonic(), stopping()
         if len(trainer.evaluations[0]) > sent or now - saved_at > pause or stop:
             yield progress(checkpoint=_pack(trainer, identity), evaluations=unsent())
@@ -125,13 +123,6 @@ def _train(
     trainer.warn_at_end()
     models = _models(trainer, batch) if job.keep_models else None
     yield progress(models=models, finished=tuple(trainer.stopped_at))
-
-
-def _evaluate_last(trainer: Trainer, steps: int) -> None:
-    """Evaluate at the last step, unless an evaluation fell on it."""
-    first_run = trainer.evaluations[0]
-    if not first_run or first_run[-1].train_steps < trainer.train_steps:
-        trainer.evaluate(steps)
 
 
 def _newly_stopped(trainer: Trainer, batch: RunBatch, known: list[bool]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Logging evaluations to TensorBoard and Weights & Biases."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
@@ -85,12 +86,11 @@ class WandbLog:
     def add(self, run: RunId, evaluation: Evaluation) -> None:
         if run not in self._runs:
             what = self._experiment
-            identity = repr((what.env, what.engine, what.steps, what.pool_hash, *run)).encode()
             self._runs[run] = self._wandb.init(
                 project=self._project,
                 name=f"{run.label}, seed {run.seed}",
                 group=run.label,
-                id=hashlib.sha256(identity).hexdigest()[:16],
+                id=_wandb_id(what, run),
                 resume="allow",
                 reinit="create_new",
                 config={"env": what.env, "engine": what.engine, "steps": what.steps}
@@ -106,6 +106,12 @@ class WandbLog:
     def close(self) -> None:
         for run in list(self._runs):
             self.finish(run)
+
+
+def _wandb_id(experiment: Experiment, run: RunId) -> str:
+    """The same for a run that resumes, another for runs of any other experiment."""
+    identity = json.dumps([experiment.compared_fields(), *run], sort_keys=True)
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
 def _import(module: str, option: str, package: str) -> Any:

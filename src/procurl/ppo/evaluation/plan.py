@@ -27,6 +27,8 @@ class EvaluationPlan:
         test_pool: further tasks to evaluate on, if any.
         pool: the tasks that evaluations play if training draws from a space; None plays
             `space.pool()`. Ids above are of these tasks.
+        steps: training steps of the whole run, at whose end it is evaluated as well; None if they
+            are unknown.
     """
 
     every: int = 25_000
@@ -37,6 +39,7 @@ class EvaluationPlan:
     snapshot_tasks: Sequence[int] | NDArray[Any] | None = None
     test_pool: TaskPool | None = None
     pool: TaskPool | None = None
+    steps: int | None = None
 
     def check(self) -> None:
         """Raise on a number out of range, and on what is not a pool or a list of steps."""
@@ -51,6 +54,8 @@ class EvaluationPlan:
         for argument in ("test_pool", "pool"):
             if getattr(self, argument) is not None:
                 require_fixed_pool(f"evaluation.{argument} must be", getattr(self, argument))
+        if self.steps is not None:
+            require_integer("evaluation.steps", self.steps, at_least=1)
 
     def pools_for(self, trained: TaskPool | Sequence[TaskPool] | TaskSpace) -> Sequence[TaskPool]:
         """The pools that evaluations play if training is on `trained`: one, or one per run."""
@@ -76,8 +81,14 @@ class EvaluationPlan:
         return played, _ids("evaluation.snapshot_tasks", self.snapshot_tasks, len(pool))
 
     def due_step(self, before: int, after: int) -> int | None:
-        """The multiple of `every` that training has passed between two steps, None if none."""
-        every = int(self.every)  # a step of NumPy could not be stored
+        """The nominal step of the evaluation that is due between two steps, None if none is.
+
+        It is `steps` if training has reached them, otherwise the multiple of `every` that was
+        passed. An update may pass both: its evaluation is that of the whole run.
+        """
+        if self.steps is not None and before < self.steps <= after:
+            return int(self.steps)  # an integer of NumPy could not be stored
+        every = int(self.every)
         reached = after // every
         return reached * every if before // every < reached else None
 

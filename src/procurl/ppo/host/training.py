@@ -3,6 +3,7 @@
 import json
 import logging
 import time
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ def train_run(
     steps = int(steps)  # of NumPy, it could not be stored
     if run.eval_env is None:
         raise ValueError("run must have an eval_env, in which it is evaluated")
+    run.evaluation = replace(run.evaluation, steps=steps)
     contender = Contender.of(run.strategy) if label is None else Contender.parse(label)
     checkpoint = _checkpoint_file(Path(out), contender, run.seed)
     if run.updates == 0 and not overwrite and checkpoint.exists():

@@ -36,7 +36,7 @@ COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, OLIVE, INDIGO)
 SOLID, DASHED, DOTTED = "-", (0, (5, 1.5)), (0, (1, 1.2))
 DPI = 160
 CURVES_SIZE = (6.4, 3.6)  # inches
-SMOOTHED = f"± 1 SE over runs, smoothed over {SMOOTHING_WINDOW}"
+FEWEST_SMOOTHED = 2 * SMOOTHING_WINDOW  # evaluations: smoothing would flatten fewer
 
 AXES: Mapping[str, str] = {
     "train": "training steps",
@@ -159,7 +159,7 @@ def _write_figure(figure: Any, path: Path, kind: str, **options: Any) -> None:
 def draw_curves(
     curves: Sequence[Curve], path: Path, title: str = "", x: str = "train", over: str = "the pool"
 ) -> None:
-    """Learning curves: mean performance ± 1 standard error, smoothed over five evaluations.
+    """Learning curves: mean performance ± 1 standard error, smoothed over `smoothing_window`.
 
     Args:
         curves: to draw, one line each.
@@ -183,10 +183,11 @@ def plot_curves(
         raise ValueError(f"x must be one of {', '.join(AXES)}, got {x!r}")
     lines = line_styles([curve.label for curve in curves])
     ends: list[float] = []
-    for curve in sorted(curves, key=_last_mean, reverse=True):
+    window = smoothing_window(curves)
+    drawn = [(curve, *mean_curve(curve, window)) for curve in curves]
+    for curve, mean, error in sorted(drawn, key=lambda line: _last(line[1]), reverse=True):
         color, dash = lines[curve.label]
         at = curve_axis(curve, x)
-        mean, error = mean_curve(curve)
         style = {"color": color, "linestyle": dash, "linewidth": 1.5}
         style["marker"] = point_marker(at[~np.isnan(mean)])
         axis.plot(at, mean, **style, label=legend_label(curve.label))
@@ -198,7 +199,7 @@ def plot_curves(
         axis.xaxis.set_major_formatter("{x:g}")
     else:
         label_steps(axis)
-    axis.set(xlabel=AXES[x], ylabel=f"mean return over {over}\n({SMOOTHED} evaluations)")
+    axis.set(xlabel=AXES[x], ylabel=f"mean return over {over}\n({band_label(curves)})")
 
 
 def point_marker(at: Floats) -> str:
@@ -229,9 +230,24 @@ def curve_axis(curve: Curve, x: str) -> Floats:
     return mean_over_runs(curve.seconds)
 
 
-def mean_curve(curve: Curve) -> tuple[Floats, Floats]:
+def smoothing_window(curves: Sequence[Curve]) -> int:
+    """The number of evaluations that a figure of these curves is smoothed over.
+
+    It is 1, which leaves them as they are, if none of them has ten evaluations.
+    """
+    most = max(len(curve.steps) for curve in curves)
+    return SMOOTHING_WINDOW if most >= FEWEST_SMOOTHED else 1
+
+
+def band_label(curves: Sequence[Curve], band: str = "± 1 SE over runs") -> str:
+    """What the lines and bands of a figure show, for its axis or caption."""
+    over = smoothing_window(curves)
+    return f"{band}, smoothed over {over} evaluations" if over > 1 else band
+
+
+def mean_curve(curve: Curve, over: int = SMOOTHING_WINDOW) -> tuple[Floats, Floats]:
     """([k] mean, [k] standard error) over runs of the smoothed curves; NaN without a value."""
-    heights = smooth(curve.performance, SMOOTHING_WINDOW)
+    heights = smooth(curve.performance, over)
     error = np.array([standard_error(column, curve.pools) for column in heights.T])
     return mean_over_runs(heights), error
 
@@ -330,6 +346,6 @@ def _ours_and_theirs(figure: Any, axis: Any) -> None:
     )
 
 
-def _last_mean(curve: Curve) -> float:
-    """The last point of the drawn curve, which sorts legends; curves without one come last."""
-    return float(np.nan_to_num(mean_curve(curve)[0][-1], nan=-np.inf))
+def _last(mean: Floats) -> float:
+    """The last point of a drawn curve, which sorts legends; curves without one come last."""
+    return float(np.nan_to_num(mean[-1], nan=-np.inf))

@@ -7,7 +7,7 @@ from pathlib import Path
 from procurl.experiments.analysis.curves import Curve, learning_curves
 from procurl.experiments.analysis.figures.curves import (
     CURVES_SIZE,
-    SMOOTHED,
+    band_label,
     new_figure,
     plot_curves,
 )
@@ -33,7 +33,7 @@ def draw_signal(curves: Sequence[Curve], path: Path, title: str = "") -> None:
     legend = place_legend([curve.label for curve in curves], CURVES_SIZE)
     with new_figure(path, legend.size) as (figure, axes):
         plot_curves(axes[0][0], curves)
-        label = f"share of groups with a signal\n({SMOOTHED} evaluations)"
+        label = f"share of groups with a signal\n({band_label(curves)})"
         axes[0][0].set(xlabel="samples", ylabel=label, ylim=(0, 1))
         axes[0][0].set_title(short_name(title))
         add_legend(figure, axes[0][0], **legend.options)
