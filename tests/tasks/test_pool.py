@@ -1,5 +1,8 @@
 """Pools: what they hold, what they refuse, and their CSV form."""
 
+import copy
+import pickle
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -23,6 +26,20 @@ def test_contexts_have_names_rows_and_no_way_to_change_them():
     assert pool.features["size"].tolist() == [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match="read-only"):
         pool.contexts[0, 0] = 7.0
+
+
+@pytest.mark.parametrize("another", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_and_pools_of_other_processes_do_not_change_either(another):
+    pool = another(TaskPool([[1.0], [2.0]], features={"size": [1, 2]}))
+    for array in (
+        pool.contexts,
+        pool[0],
+        pool.features["size"],
+        another(TaskPool.from_seeds(3)).seeds,
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    assert another(TaskPool(["maze"]))[0] == "maze"
 
 
 @pytest.mark.parametrize(
@@ -91,9 +108,10 @@ def test_masked_contexts_are_refused():
 
 
 @pytest.mark.parametrize("make", [TaskPool, TaskPool.from_objects])
-def test_a_set_has_no_order_and_is_no_pool(make):
+@pytest.mark.parametrize("tasks", [{"maze", "cave"}, {(0.1, 0.2), (0.3, 0.4)}])
+def test_a_set_has_no_order_and_is_no_pool(make, tasks):
     with pytest.raises(TypeError, match=r"tasks must have an order, got a set: .*sorted\(tasks\)"):
-        make({"maze", "cave"})
+        make(tasks)
 
 
 def test_objects_that_look_like_contexts_can_stay_opaque():
@@ -141,6 +159,7 @@ def test_seeds_by_number_or_by_name():
         (lambda: TaskPool([[0.0], [np.nan]]), "finite, got nan at task 1, column 0"),
         (lambda: TaskPool([[0.0]], names=["a", "b"]), "names must name the 1 context columns"),
         (lambda: TaskPool([[0.0, 1.0]], names=["a", "a"]), "names must differ"),
+        (lambda: TaskPool([[0.0, 1.0]], names=[1, "1"]), "names must differ"),
         (lambda: TaskPool([[1, 2], ["a"]], names=["a", "b"]), "for rows of 1 to 2 entries"),
         (lambda: TaskPool([[1, 2], [3, 4], [5]]), "as many .* the first, 2, got 1 at task 2: .*"),
         (lambda: TaskPool([[1], [3, 4]], names=["a", "b"]), "the first, 1, got 2 at task 1: .*"),
@@ -162,6 +181,12 @@ def test_seeds_by_number_or_by_name():
 def test_bad_tasks_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("labels", ["ab", 3])
+def test_labels_are_a_list(labels):
+    with pytest.raises(TypeError, match=f"labels must be a list .*, got {labels!r}"):
+        TaskPool([[0.0], [1.0]], labels=labels)
 
 
 def test_what_is_not_a_sequence_is_refused():
@@ -347,6 +372,8 @@ def test_a_file_that_is_not_text_is_refused(tmp_path):
         TaskPool([[1.0]], names=["feature:x"]),
         TaskPool([[1.0]], labels=["a "]),
         TaskPool([[1.0]], labels=[""]),
+        TaskPool([[1.0]], labels=["a\rb"]),
+        TaskPool([[1.0]], labels=["\ud800"]),
     ],
     ids=str,
 )

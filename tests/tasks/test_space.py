@@ -67,6 +67,7 @@ def test_replaced_tasks_take_the_places_of_the_old(pool, new):
         (([0.0], [np.inf]), {}, "high must hold one finite number per context column"),
         ((["a"], [1.0]), {}, "low must hold one number per column, got ['a']"),
         (([0.0], [1.0], ["a", "b"]), {}, "names must name the 1 context columns"),
+        (([0.0, 0.0], [1.0, 1.0], "ab"), {}, "names must be a list of one name per context column"),
         (([0.0], [1.0]), {"fresh": 1.5}, "fresh must be"),
         (([0.0], [1.0]), {"size": 0}, "size must be"),
     ],

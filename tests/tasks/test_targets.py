@@ -33,6 +33,11 @@ def test_new_targets_come_last_and_known_ones_are_marked_in_place():
     assert add_targets(both, targets).fingerprint == both.fingerprint
 
 
+def test_all_tasks_that_equal_a_target_are_marked():
+    marked = add_targets(TaskPool([[1.0], [0.0], [1.0]]), TaskPool([[1.0]]))
+    assert marked.features["target"].tolist() == [1, 0, 1]
+
+
 def test_the_column_is_marked_anew():
     pool = TaskPool([[0.0], [1.0]], features={"target": [1, 0]})
     assert add_targets(pool, TaskPool([[1.0]])).features["target"].tolist() == [0, 1]

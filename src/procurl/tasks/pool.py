@@ -51,7 +51,7 @@ class TaskPool:
         labels: Sequence[str] | None = None,
     ) -> None:
         contexts = _as_contexts(tasks)
-        objects = None if contexts is not None else _in_order(tasks)
+        objects = None if contexts is not None else tuple(tasks)
         if names is None and _is_table(tasks):
             names = _column_names(tasks)
         self._fill(contexts, objects, names, features, labels)
@@ -86,8 +86,9 @@ class TaskPool:
 
         Contexts tell which tasks are neighbors. Use this method if the numbers do not.
         """
+        _require_order(tasks)
         pool = cls.__new__(cls)
-        pool._fill(None, _in_order(tasks), features=features, labels=labels)
+        pool._fill(None, tuple(tasks), features=features, labels=labels)
         return pool
 
     @classmethod
@@ -142,6 +143,12 @@ class TaskPool:
                 raise ValueError(f"{path}: a context named {name!r} would be read as a feature")
         columns |= {FEATURE_PREFIX + name: column for name, column in self.features.items()}
         write_table(path, labels, columns)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for array in (self.contexts, self.seeds, *self.features.values()):
+            if array is not None:  # copies and other processes get arrays that can be written to
+                array.setflags(write=False)
 
     def __len__(self) -> int:
         return self._n
@@ -237,18 +244,18 @@ def _freeze(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _in_order(tasks: Iterable[Any]) -> tuple[Any, ...]:
-    """The tasks, whose positions are their ids; raises if the order differs between processes."""
+def _require_order(tasks: object) -> None:
+    """Raise if the order of the tasks, which gives them their ids, is not their own."""
     if isinstance(tasks, set | frozenset):
         raise TypeError(
             f"tasks must have an order, got a {type(tasks).__name__}: pass a list, such as "
             "sorted(tasks)"
         )
-    return tuple(tasks)
 
 
 def _as_contexts(tasks: Any) -> Matrix | None:
     """`tasks` as a finite matrix, or None if they are opaque."""
+    _require_order(tasks)
     if isinstance(tasks, str | bytes | Mapping) or not hasattr(tasks, "__len__"):
         raise TypeError(
             f"tasks must be contexts [n, d] or a sequence of tasks, got {type(tasks).__name__}"
@@ -345,9 +352,10 @@ def _checked_names(
         )
     if isinstance(names, str) or len(names) != columns:
         raise ValueError(f"names must name the {columns} context columns, got {names!r}")
-    if len(set(names)) < len(names):
+    checked = tuple(_checked_name("names", str(name)) for name in names)
+    if len(set(checked)) < len(checked):
         raise ValueError(f"names must differ from each other, got {names!r}")
-    return tuple(_checked_name("names", str(name)) for name in names)
+    return checked
 
 
 def _default_names(columns: int) -> tuple[str, ...]:
@@ -383,6 +391,8 @@ def _checked_features(features: Mapping[str, Any] | None, n: int) -> dict[str, M
 def _checked_labels(labels: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
     if labels is None:
         return None
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise TypeError(f"labels must be a list of one label per task, got {labels!r}")
     checked = tuple(str(label) for label in labels)
     if len(checked) != n or len(set(checked)) < n:
         raise ValueError(f"labels must hold {n} different labels, got {len(set(checked))}")

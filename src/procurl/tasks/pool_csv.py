@@ -21,6 +21,8 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNOREC
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 SEPARATORS = {";": "semicolons", "\t": "tabs"}  # that spreadsheets may write instead of commas
 CONTROL = ("Cc", "Cs", "Zl", "Zp")  # Unicode's controls, halves of characters and line ends
+# In labels: halves of characters have no UTF-8, and a carriage return would end a row.
+NOT_WRITTEN = re.compile("[\r\ud800-\udfff]")
 
 
 class PoolTable(NamedTuple):
@@ -101,7 +103,7 @@ def write_table(
         if reserved or not plain or plain != plain.strip():
             raise ValueError(f"{path}: a column named {plain!r} would not be read back as it is")
     for label in labels:
-        if not label or label != label.strip():
+        if not label or label != label.strip() or NOT_WRITTEN.search(label):
             raise ValueError(f"{path}: the label {label!r} would not be read back as it is")
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")

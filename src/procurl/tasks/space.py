@@ -61,6 +61,8 @@ class TaskSpace:
             raise TypeError(f"pass either low and high, or sample, as in {HOW}")
         if sample is not None and not callable(sample):
             raise TypeError(f"sample must be a function of (rng, count), got {sample!r}")
+        if isinstance(names, str):
+            raise TypeError(f"names must be a list of one name per context column, got {names!r}")
         self._fill(size, fresh, sample)
         self.names = None if names is None else tuple(names)
         if sample is None:
@@ -98,7 +100,8 @@ class TaskSpace:
     def pool(self, size: int | None = None, seed: int = 0) -> TaskPool:
         """A fixed pool of `size` tasks of the space, for evaluations; None: as many as candidates.
 
-        Seeds are drawn from the range that the curriculum draws from.
+        Seeds are drawn from the range that the curriculum draws from. A `Curriculum` of the same
+        `seed` starts with these very tasks: use another one to evaluate on new tasks.
         """
         require_integer("seed", seed, at_least=0)
         if size is not None:

@@ -88,13 +88,11 @@ def add_targets(
         )
     assert pool.contexts is not None
     assert targets.contexts is not None
-    place = {tuple(row): task for task, row in enumerate(pool.contexts.tolist())}
-    rows = [tuple(row) for row in targets.contexts.tolist()]
-    known = [place[row] for row in rows if row in place]
-    new = [i for i, row in enumerate(rows) if row not in place]
-    mark = np.zeros(len(pool) + len(new))
-    mark[known] = 1.0
-    mark[len(pool) :] = 1.0
+    rows = [tuple(row) for row in pool.contexts.tolist()]
+    wanted = [tuple(row) for row in targets.contexts.tolist()]
+    there, marked = set(rows), set(wanted)
+    new = [i for i, row in enumerate(wanted) if row not in there]
+    mark = np.array([row in marked for row in rows] + [True] * len(new), dtype=np.float64)
     shared = [name for name in pool.features if name in targets.features and name != column]
     features = {
         name: np.concatenate([pool.features[name], targets.features[name][new]]) for name in shared
