@@ -150,6 +150,12 @@ def test_optimizer_steps_need_no_settings(unit):
         (([0.5], [1]), TypeError, "tasks must be task ids from 0 to 2, or labels"),
         ((["a"], [1]), ValueError, "got 'a': the pool has no labels"),
         (([[0], [1]], [1, 1]), ValueError, r"one list of task ids or labels, got shape \(2, 1\)"),
+        (([[0], [1, 2]], [1, 1]), ValueError, "one list of task ids or labels: .* inhomogeneous"),
+        (
+            (np.ma.masked_array([0, 1], [False, True]), [1, 1]),
+            TypeError,
+            "tasks must be task ids or labels, got an array with masked entries",
+        ),
         (([0, 1], [1]), ValueError, r"one number for each of the 2 tasks passed, got shape \(1,\)"),
         (
             ([0], ["won"]),

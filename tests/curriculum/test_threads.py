@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from procurl import Evidence
+from procurl import Curriculum, Evidence
 from tests.curriculum.test_curriculum import curriculum_over
 
 
@@ -34,8 +34,17 @@ def test_evidence_during_a_draw_counts_for_the_next_draw(monkeypatch):
     assert set(curriculum.next(100).tolist()) == {1}
 
 
-@pytest.mark.parametrize("name", ["probabilities", "success", "learning_mask"])
-def test_a_reader_waits_for_a_call_that_is_under_way(name, monkeypatch):
+@pytest.mark.parametrize(
+    "call",
+    [
+        Curriculum.probabilities,
+        Curriculum.success,
+        Curriculum.learning_mask,
+        Curriculum.rollout_tasks,
+        Curriculum.warn_of_shortfall,
+    ],
+)
+def test_a_reader_waits_for_a_call_that_is_under_way(call, monkeypatch):
     curriculum = curriculum_over(3, "procurl-val")
     computing, go_on = threading.Event(), threading.Event()
     plain = type(curriculum.strategy).update
@@ -48,7 +57,7 @@ def test_a_reader_waits_for_a_call_that_is_under_way(name, monkeypatch):
     monkeypatch.setattr(type(curriculum.strategy), "update", slow)
     evidence = Evidence(1, values=[0.0, 0.5, 1.0])
     observe = threading.Thread(target=curriculum.observe, args=(evidence,))
-    read = threading.Thread(target=getattr(curriculum, name))
+    read = threading.Thread(target=call, args=(curriculum,))
     observe.start()
     assert computing.wait(10)
     read.start()

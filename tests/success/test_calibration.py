@@ -78,6 +78,14 @@ def test_values_of_rewards_of_zero_and_one_are_used_as_they_are(scale):
     np.testing.assert_array_equal(state.estimate, values)
 
 
+@pytest.mark.parametrize("counts", [{"wins": np.ones(3)}, {"losses": np.ones(3)}])
+def test_values_are_used_as_they_are_if_half_of_the_outcomes_is_missing(counts):
+    success = CriticSuccess()
+    values = np.array([-0.2, 0.37, 1.3])
+    evidence = Evidence(1, values=values, scale=NOT_UNIT, **counts)
+    np.testing.assert_array_equal(success.update(success.init(3), evidence).estimate, values)
+
+
 def test_other_values_are_calibrated_by_recent_episodes():
     success = CriticSuccess()
     values = np.array([-150.0, -60.0, -20.0])

@@ -29,11 +29,12 @@ def test_the_plan_holds_the_budget_of_the_whole_training():
 
 
 @pytest.mark.parametrize("name", ["procurl-env-2", "easy", "hard", "sfl"])
-def test_all_tasks_are_equally_likely_once_the_budget_is_spent(name):
+@pytest.mark.parametrize("rollouts", [None, [0, 0, 0]])
+def test_all_tasks_are_equally_likely_once_the_budget_is_spent(name, rollouts):
     teacher = curriculum(early(name, budget=2.0))
     teacher.observe(Evidence(step=100, rollout_success=MEASURED))
     assert np.ptp(teacher.probabilities()) > 0.1
-    teacher.observe(Evidence(step=200))
+    teacher.observe(Evidence(step=200, rollouts=rollouts))
     assert teacher.success() == pytest.approx([0.0, 0.0, 0.0])
     assert teacher.probabilities() == pytest.approx([1 / 3, 1 / 3, 1 / 3])
 

@@ -22,7 +22,7 @@ def bounds_fit(strategy: Strategy, evidence: Evidence) -> bool:
     low: Any
     high: Any
     measured = evidence.rollout_success if by_rollouts else evidence.values
-    if by_rollouts and evidence.rollouts is not None:
+    if measured is not None and by_rollouts and evidence.rollouts is not None:
         measured = np.asarray(measured)[np.asarray(evidence.rollouts) > 0]
     if success.v_min == AUTO:
         low, high = 0.0, 1.0  # without a scale, rewards are taken to be 0 and 1

@@ -141,12 +141,12 @@ class Curriculum:
         """
         require_integer("k", k, at_least=1)
         require_flag("replace", replace)
-        if not replace and k > len(self.pool):
-            raise ValueError(
-                f"k must be at most {len(self.pool)}, the tasks of the pool, to draw without "
-                f"replacement, got {k}"
-            )
         with self._lock:
+            if not replace and k > len(self.pool):
+                raise ValueError(
+                    f"k must be at most {len(self.pool)}, the tasks of the pool, to draw without "
+                    f"replacement, got {k}"
+                )
             self.renew()
             if self._cumulative is None:
                 probabilities = self.probabilities()
@@ -164,10 +164,10 @@ class Curriculum:
         none if the strategy plays no rollouts. If they are optional (`RolloutPlan.optional`), ask
         `Strategy.rolls_out` first whether the budget allows them.
         """
-        plan, n = self.strategy.rollout_plan(), len(self.pool)
-        if plan is None or plan.tasks_of(n) == n:
-            return np.arange(0 if plan is None else n)
         with self._lock:
+            plan, n = self.strategy.rollout_plan(), len(self.pool)
+            if plan is None or plan.tasks_of(n) == n:
+                return np.arange(0 if plan is None else n)
             weights = checked_rollout_weights(self.strategy, self._state, n)
             noise = self._rng.gumbel(size=n)
         drawn: Ids = draw_without_replacement(weights, noise, plan.tasks_of(n))
@@ -339,7 +339,8 @@ class Curriculum:
 
     def warn_of_shortfall(self) -> None:
         """Log once, at the end of training, what the strategy never got to do."""
-        warn_of_shortfall(self.strategy, self._state, self.pool)
+        with self._lock:
+            warn_of_shortfall(self.strategy, self._state, self.pool)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue identically: JSON values, and arrays under `state`."""
@@ -361,24 +362,24 @@ class Curriculum:
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Continue from `state_dict`; another strategy or pool raises and changes nothing."""
-        require_format(saved.get("format"), FORMAT)
-        require_same("strategy", describe(self.strategy), saved["strategy"])
-        arrays, n = dict(saved["state"]), len(self.pool)
-        candidates, pool, strategy = self._candidates, self.pool, self.strategy
-        require_same_pool(pool, self.space, saved["pool"])
-        if candidates is not None:
-            candidates = candidates.from_arrays(take_prefix(CANDIDATES, arrays))
-            pool, strategy = candidates.pool, self._unbound.bind(candidates.pool)
-        outcomes = OutcomeBuffer.from_arrays(take_prefix(OUTCOMES, arrays), n)
-        monitor = self._monitor.from_arrays(take_prefix(MONITOR, arrays))
-        state = restore_arrays(self._state, arrays)
-        rng = np.random.default_rng()
-        rng.bit_generator.state = saved["rng"]
-        require_number("the saved step", saved["step"], at_least=0, at_most=LIMIT)
-        for flag in ("observed", "renewal_due"):
-            require_flag(f"the saved {flag}", saved[flag])
-        checked_probabilities(strategy, state, n)  # raises if nothing can be drawn from this state
         with self._lock:
+            require_format(saved.get("format"), FORMAT)
+            require_same("strategy", describe(self.strategy), saved["strategy"])
+            arrays, n = dict(saved["state"]), len(self.pool)
+            candidates, pool, strategy = self._candidates, self.pool, self.strategy
+            require_same_pool(pool, self.space, saved["pool"])
+            if candidates is not None:
+                candidates = candidates.from_arrays(take_prefix(CANDIDATES, arrays))
+                pool, strategy = candidates.pool, self._unbound.bind(candidates.pool)
+            outcomes = OutcomeBuffer.from_arrays(take_prefix(OUTCOMES, arrays), n)
+            monitor = self._monitor.from_arrays(take_prefix(MONITOR, arrays))
+            state = restore_arrays(self._state, arrays)
+            rng = np.random.default_rng()
+            rng.bit_generator.state = saved["rng"]
+            require_number("the saved step", saved["step"], at_least=0, at_most=LIMIT)
+            for flag in ("observed", "renewal_due"):
+                require_flag(f"the saved {flag}", saved[flag])
+            checked_probabilities(strategy, state, n)  # raises if nothing can be drawn from it
             self._candidates, self.pool, self.strategy = candidates, pool, strategy
             self._state, self._rng, self._outcomes = state, rng, outcomes
             self._forget_distribution()

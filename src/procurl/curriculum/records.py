@@ -66,7 +66,12 @@ def read_outcomes(
 
 def read_tasks(pool: TaskPool, tasks: Any) -> Ids:
     """[m] task ids from ids or labels; raises on one that is not in the pool."""
-    given = np.atleast_1d(np.asarray(on_host(tasks)))
+    try:
+        given = np.atleast_1d(np.asarray(on_host(tasks)))
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"tasks must be one list of task ids or labels: {error}") from error
+    if np.ma.is_masked(tasks):
+        raise TypeError("tasks must be task ids or labels, got an array with masked entries")
     if given.ndim != 1:
         raise ValueError(f"tasks must be one list of task ids or labels, got shape {given.shape}")
     if given.size == 0:

@@ -72,7 +72,7 @@ class CriticSuccess(Success):
         with np.errstate(invalid="ignore", over="ignore"):
             if outcomes is None:
                 new = normalize(evidence.values, self.v_min, self.v_max)
-            elif evidence.scale is None or evidence.wins is None:
+            elif evidence.scale is None or evidence.wins is None or evidence.losses is None:
                 new = evidence.values  # nothing is known of rewards: taken to be 0 and 1
             else:
                 outcomes = _with_episodes(outcomes, state.estimate, evidence)
