@@ -1,11 +1,19 @@
-"""Suggestions for mistyped names: what is close is suggested, what is not is not."""
+"""Numbers out of range, and suggestions for mistyped names: what is close, and nothing else."""
+
+import math
 
 import pytest
 
-from procurl.internals.checks import count_typos, suggest
+from procurl.internals.checks import count_typos, require_number, suggest
 
 NAMES = ["procurl-val", "procurl-out", "plr", "iid", "spdl", "easy", "learning-progress", "stages"]
 VERSIONS = ["CartPole-v0", "CartPole-v1", "CartPoleSwing-v2", "x"]
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), math.nan, math.inf], ids=range(4))
+def test_a_number_that_is_not_finite_is_named(number):
+    with pytest.raises(ValueError, match=f"beta must be a finite number, got {number}"):
+        require_number("beta", number)
 
 
 @pytest.mark.parametrize(

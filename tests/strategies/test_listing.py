@@ -63,6 +63,9 @@ def test_settings_without_a_text_still_tell_labels_apart():
     own = [Mix((AtMultiples(every=every), AtMultiples()), (0.5, 0.5)) for every in (2.0, 3.0)]
     both = [Switch(when=(Steps(1.0) | Steps(n)) & Steps(3.0)) for n in (7.0, 8.0)]
     assert len(labels(*ids, *masks, *own, *both)) == 8
+    best = [make_strategy("procurl-val", p_star=np.array([0.5, last])) for last in (0.6, 0.7)]
+    assert len(labels(*best)) == 2
+    assert labels(best[0]) == labels(make_strategy("procurl-val", p_star=[0.5, 0.6]))
 
 
 def test_parts_may_be_names_objects_or_both():

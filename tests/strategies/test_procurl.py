@@ -254,3 +254,5 @@ def test_an_endless_potential_is_shared_by_those_that_have_it():
 def test_a_schedule_has_to_be_one_that_can_be_saved():
     with pytest.raises(TypeError, match=r"beta must be a number or a schedule \(.*lambda"):
         make_strategy("procurl-val", beta=lambda step: 10.0)
+    with pytest.raises(TypeError, match=r"schedule \(an instance of .*, got <class .*Linear"):
+        make_strategy("procurl-val", beta=LinearSchedule)

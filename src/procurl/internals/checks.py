@@ -27,7 +27,10 @@ def require_number(
     allowed = "a finite number" + (" " + " and ".join(bounds) if bounds else "")
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{argument} must be {allowed}, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        number = math.inf
     if not (math.isfinite(number) and at_least <= number <= at_most and number > above):
         raise ValueError(f"{argument} must be {allowed}, got {value!r}")
 

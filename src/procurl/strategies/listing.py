@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from procurl.internals.setting_text import setting_text
 from procurl.internals.settings import describe, flat_settings
 from procurl.strategies.conditions import Condition, condition_text
@@ -44,6 +46,8 @@ def _written(value: Any) -> Any:
         return condition_text(value) or _digest(value)
     if isinstance(value, Mapping):
         return ranges_text(value)
+    if isinstance(value, list | np.ndarray):  # one number per task
+        return _digest(np.asarray(value, dtype=np.float64))
     if not isinstance(value, tuple):
         return value
     if all(isinstance(each, Stage) for each in value):

@@ -245,10 +245,11 @@ def register_strategy(name: str, default: Callable[[], Any], when: str = "") -> 
     """
     if name in _REGISTRY:
         raise ValueError(f"strategy {name!r} is registered already; choose another name")
-    if not name or any(sign in name for sign in ":,=+[] "):
+    if not isinstance(name, str) or not name or any(sign in name for sign in ":,=+[] "):
         raise ValueError(
-            "the name of a strategy must not be empty or contain a colon, a comma, an equals or "
-            f"plus sign, a bracket or a space, got {name!r}: the command line could not use it"
+            "the name of a strategy must be text, not empty, and not contain a colon, a comma, an "
+            f"equals or plus sign, a bracket or a space, got {name!r}: the command line could not "
+            "use it"
         )
     strategy = default()
     if not (isinstance(strategy, Strategy) and is_dataclass(type(strategy))):

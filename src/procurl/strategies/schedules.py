@@ -43,7 +43,7 @@ def check_scheduled(argument: str, setting: Scheduled, low: float) -> None:
     """Raise unless a constant setting is at least `low`; a schedule checks itself."""
     if not callable(setting):
         require_number(argument, setting, at_least=low)
-    elif not hasattr(setting, "__dataclass_fields__"):
+    elif isinstance(setting, type) or not hasattr(setting, "__dataclass_fields__"):
         raise TypeError(
             f"{argument} must be a number or a schedule (an instance of a frozen dataclass with "
             f"__call__(step), such as LinearSchedule), got {setting!r}: it cannot be saved"

@@ -133,8 +133,8 @@ def test_parts_that_read_no_outcomes_have_no_say_in_them():
         ),
         (
             (ProCuRL(OutcomeSuccess(measure="return")), Stages()),
-            "must judge training episodes alike: set the same measure, v_min and v_max, got "
-            "ProCuRL(measure='return', v_min='auto', v_max='auto') and Stages()",
+            "must judge training episodes alike: set the same measure, got "
+            "ProCuRL(measure='return') and Stages(measure='auto')",
         ),
         (
             (

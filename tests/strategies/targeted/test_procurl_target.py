@@ -156,8 +156,9 @@ def test_it_must_know_the_pool():
         ({"bandwidth": 0}, "bandwidth must be a finite number above 0, got 0"),
         ({"samples": 0}, "samples must be an integer of at least 1, got 0"),
         ({"beta": -1}, "beta must be"),
+        ({"relative": "no"}, "relative must be True or False, got 'no'"),
     ],
 )
 def test_a_bad_setting_is_refused_by_name(settings, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         make_strategy("procurl-target", **settings)

@@ -208,7 +208,8 @@ def _require_same(
         if value != found[0][1]:
             both = found[0][0], part
             one, other = map(_settings_of, both)
-            different = [name for name in settings if one.get(name) != other.get(name)] or settings
+            shared = [name for name in settings if name in one and name in other]
+            different = [name for name in shared if one[name] != other[name]] or settings
             *names, last = different
             raise ValueError(
                 f"strategies that learn from the same evidence must {demand}: set the same "
@@ -218,7 +219,9 @@ def _require_same(
 
 
 def _settings_of(strategy: Strategy) -> dict[str, Any]:
-    return flat_settings(strategy) if is_dataclass(strategy) else {}
+    """By name; a strategy without the setting `measure` has one of its own."""
+    measure = {"measure": strategy.outcome_measure}
+    return measure | flat_settings(strategy) if is_dataclass(strategy) else measure
 
 
 def _shown(strategy: Strategy, settings: dict[str, Any], names: Collection[str]) -> str:

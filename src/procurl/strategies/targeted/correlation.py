@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from procurl.internals.arrays import Array, namespace
-from procurl.internals.checks import require_integer, require_number
+from procurl.internals.checks import require_flag, require_integer, require_number
 from procurl.strategies.potentials import Potential
 from procurl.success import Success
 from procurl.tasks.pool import TaskPool
@@ -97,6 +97,7 @@ class Correlation(Potential):
 
     def check(self, success: Success) -> None:
         require_number("bandwidth", self.bandwidth, above=0.0)
+        require_flag("relative", self.relative)
         require_integer("samples", self.samples, at_least=1)
 
     def settings_for(self, pool: TaskPool) -> dict[str, Any]:
