@@ -20,6 +20,7 @@ from procurl import (
     ProCuRL,
     ProCuRLArgmax,
     RolloutSuccess,
+    Scale,
     SPaCEAlt,
     Success,
     SuccessStrategy,
@@ -86,6 +87,21 @@ def test_p_star_estimated_is_on_the_scale_of_the_estimate():
         success = RolloutSuccess(v_min=bounds[0], v_max=bounds[1])
         strategy = ProCuRL(success=success, p_star=TopRollouts())
         state = after(strategy, rollout_success=[30.0, 60.0], rollout_top=top)
+        assert state.potential.p_star == pytest.approx(expected)
+
+
+def test_p_star_estimated_follows_the_range_of_returns():
+    """A best return of 5 is everything on a range up to 5, and 0.05 on one up to 100."""
+    strategy = ProCuRL(success=RolloutSuccess(), p_star=TopRollouts())
+    state = strategy.init(3)
+    returns = np.array([4.0, 0.0, 0.0])
+    for top, high, expected in (
+        ([5.0, 0.0, np.nan], 5.0, [1.0, 0.0, 0.0]),
+        ([3.0, 50.0, np.inf], 100.0, [0.05, 0.5, 0.0]),
+    ):
+        scale = Scale(np.float64(0.0), np.float64(high), np.bool_(False))
+        evidence = Evidence(1, rollout_success=returns, rollout_top=np.array(top), scale=scale)
+        state = strategy.update(state, evidence)
         assert state.potential.p_star == pytest.approx(expected)
 
 

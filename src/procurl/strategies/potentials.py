@@ -71,8 +71,8 @@ class TopRollouts:
     """PoS* estimated as the best that the agent has shown on the task so far.
 
     The paper's footnote on unknown PoS*: the mean of the top `fraction` of the teacher's rollouts
-    from a task, at its highest over training (`Evidence.rollout_top`, on the scale of the success
-    estimate).
+    from a task, at its highest over training (`Evidence.rollout_top`), on the scale that the
+    success estimate has now.
     """
 
     fraction: float = 0.2
@@ -81,7 +81,8 @@ class TopRollouts:
 class ProximalState(NamedTuple):
     """State of `Proximal` if PoS* is estimated."""
 
-    p_star: Array  # [n] best success so far
+    best: Array  # [n] best return or success so far, not normalized; −∞ before one
+    p_star: Array  # [n] the same on the scale of the estimate, 0 before one
 
 
 @dataclass(frozen=True)
@@ -103,19 +104,23 @@ class Proximal(Potential):
         return ("rollout_top",) if isinstance(self.p_star, TopRollouts) else ()
 
     def init(self, n: int) -> ProximalState | None:
-        return ProximalState(pool_array(n)) if isinstance(self.p_star, TopRollouts) else None
+        if not isinstance(self.p_star, TopRollouts):
+            return None
+        return ProximalState(pool_array(n, -np.inf), pool_array(n))
 
     def update(
         self, state: ProximalState | None, success: Success, evidence: Evidence
     ) -> ProximalState | None:
         if state is None:
             return None
-        with np.errstate(invalid="ignore", over="ignore"):
-            measured = measured_only(evidence.rollout_top, evidence.rollouts)
-            top = success.normalize(measured, evidence)
-        xp = namespace(top, state.p_star)
-        best = xp.maximum(xp.clip(keep_finite(top, state.p_star), 0.0, 1.0), state.p_star)
-        return ProximalState(best)
+        top = measured_only(evidence.rollout_top, evidence.rollouts)
+        best = keep_finite(top, state.best)
+        xp = namespace(best, state.best)
+        best = xp.maximum(best, state.best)
+        with np.errstate(invalid="ignore", over="ignore"):  # before there is one
+            p_star = success.normalize(best, evidence)
+        known = xp.where(xp.isfinite(best), xp.clip(p_star, 0.0, 1.0), state.p_star)
+        return ProximalState(best, keep_finite(known, state.p_star))
 
     def __call__(self, probability: Array, state: ProximalState | None) -> Array:
         given = self.p_star if state is None else state.p_star
