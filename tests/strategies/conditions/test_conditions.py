@@ -103,6 +103,20 @@ def test_no_progress_holds_once_success_has_not_risen_for_long():
     assert held(NoProgress(100.0, 0.05), rates, window=1.0)[:3] == [False, True, False]
 
 
+def test_a_wider_range_hides_no_progress():
+    """The first return of 4.5 is 0.9 on a range up to 5; those after it rise up to 200."""
+    condition, phase = NoProgress(steps=300.0), new_phase()
+    state: Any = condition.init()
+    for i, (mean, high) in enumerate([(4.5, 5.0), (20.0, 200.0), (60.0, 200.0), (90.0, 200.0)]):
+        wins = 10.0 * mean / high
+        scale = Scale(np.float64(0.0), np.float64(high), np.bool_(False))
+        evidence = Evidence(100 * (i + 1), wins=[wins, 0.0], losses=[10.0 - wins, 0.0], scale=scale)
+        phase = add_to_phase(phase, as_arrays(evidence), EVERY, 1.0)
+        state = condition.update(state, phase)
+        assert not condition.holds(state, phase)
+    assert state.outcome == pytest.approx(90.0)
+
+
 def test_conditions_join():
     episodes = [(1, 0), (0, 9), (9, 0)]  # 100 steps apart
     good, late = SuccessAbove(0.9, episodes=0.0), Steps(200.0)

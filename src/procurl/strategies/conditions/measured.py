@@ -51,7 +51,7 @@ class Steps(Condition):
 class BestSuccess(NamedTuple):
     """State of `NoProgress`."""
 
-    success: Array  # []  to be exceeded
+    outcome: Array  # []  mean outcome to be exceeded, whatever the range; −∞ before one
     steps: Array  # []  training steps of the phase when it was reached
 
 
@@ -59,7 +59,8 @@ class BestSuccess(NamedTuple):
 class NoProgress(Condition):
     """The recent success has not risen for `steps` training steps.
 
-    It has risen if it exceeds its value at the last rise by more than `margin`.
+    It has risen if it exceeds its value at the last rise by more than `margin`. Both are measured
+    on the range of outcomes as it is now, so that a wider range hides no progress.
 
     Args:
         steps: training steps without a rise.
@@ -70,13 +71,16 @@ class NoProgress(Condition):
     margin: float = 0.05
 
     def init(self) -> BestSuccess:
-        return BestSuccess(np.zeros(()), np.zeros(()))
+        return BestSuccess(np.full((), -np.inf), np.zeros(()))
 
     def update(self, state: BestSuccess, phase: Phase) -> BestSuccess:
-        xp = namespace(state.success, phase.step, self.margin)
-        rose = phase.success > state.success + self.margin
+        xp = namespace(state.outcome, phase.step, self.margin)
+        low, span = phase.counts.low, phase.counts.high - phase.counts.low
+        best = xp.clip((state.outcome - low) / xp.where(span > 0.0, span, 1.0), 0.0, 1.0)
+        rose = phase.success > best + self.margin
+        reached = low + phase.success * span
         return BestSuccess(
-            xp.where(rose, phase.success, state.success).astype(state.success.dtype),
+            xp.where(rose, reached, state.outcome).astype(state.outcome.dtype),
             xp.where(rose, phase.steps, state.steps).astype(state.steps.dtype),
         )
 
