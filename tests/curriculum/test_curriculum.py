@@ -288,6 +288,8 @@ def test_what_is_returned_belongs_to_the_caller():
     even = curriculum_over(4, "iid")
     even.probabilities()[0] = 0.0
     assert even.probabilities().tolist() == [0.25] * 4
+    with pytest.raises(ValueError, match="read-only"):
+        even.metrics().most_likely[0] = 3
     replay = curriculum_over(2, "plr", robust=True)
     replay.observe(Evidence(1, score=[1.0, 0.0], played=[1, 0]))
     replay.learning_mask()[1] = True

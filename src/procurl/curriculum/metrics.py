@@ -62,4 +62,6 @@ def _smallest(values: Floats, count: int) -> Ids:
     below = np.flatnonzero(values < limit)
     equal = np.flatnonzero(values == limit)[: count - len(below)]
     chosen = np.concatenate([below, equal])
-    return chosen[np.argsort(values[chosen], kind="stable")]
+    ordered: Ids = chosen[np.argsort(values[chosen], kind="stable")]
+    ordered.setflags(write=False)  # the curriculum returns it again until it has changed
+    return ordered
