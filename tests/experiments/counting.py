@@ -7,7 +7,7 @@ import numpy as np
 from procurl import TaskPool
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.trainer import Checkpoint
-from procurl.ppo.evaluation_plan import EvaluationPlan
+from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.records.evaluation import Evaluation
 from procurl.records.experiment import Contender, Experiment
 

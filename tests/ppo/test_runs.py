@@ -394,4 +394,4 @@ def mean_length(played, run):
 
 def test_tasks_without_a_pool_are_refused():
     with pytest.raises(TypeError, match="pool must be a TaskPool or a TaskSpace, got ndarray"):
-        Runs(None, CONTEXTS, [], [], [])
+        Runs(StepCorridor(), CONTEXTS, [], [], [])

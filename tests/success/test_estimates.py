@@ -233,6 +233,21 @@ def test_tasks_without_rollouts_keep_their_estimates():
         assert success.probability(state).tolist() == expected
 
 
+def test_tasks_without_rollouts_follow_the_range_of_returns():
+    """A return of 4 is nearly the best seen so far, and little after one of 100."""
+    success = RolloutSuccess(rollout_tasks=1)
+    state = success.init(3)
+    for high, returns, rollouts, expected in (
+        (5.0, [4.0, 0.0, 0.0], [5, 0, 0], [0.8, 0.0, 0.0]),
+        (100.0, [0.0, 90.0, 0.0], [0, 5, 0], [0.04, 0.9, 0.0]),
+    ):
+        scale = Scale(np.float64(0.0), np.float64(high), np.bool_(False))
+        found, played = np.array(returns), np.array(rollouts)
+        evidence = Evidence(1, rollout_success=found, rollouts=played, scale=scale)
+        state = success.update(state, evidence)
+        assert success.probability(state) == pytest.approx(expected)
+
+
 def test_the_best_rollouts_are_those_of_tasks_played():
     """With returns of at most 0, the zero of a task not played would look like a perfect policy."""
     strategy = ProCuRL(

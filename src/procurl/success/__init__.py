@@ -6,7 +6,7 @@ as its field `success`, keeps its state, and reads the result with `Success.prob
 
 from procurl.success.calibration import calibrate
 from procurl.success.critic import CriticState, CriticSuccess
-from procurl.success.estimate import EARLY, EstimateState, RolloutPlan, Success
+from procurl.success.estimate import EARLY, RolloutPlan, Success
 from procurl.success.joint import JointState, JointSuccess
 from procurl.success.normalize import keep_finite, normalize, outcomes_of, value_range
 from procurl.success.outcomes import OutcomeState, OutcomeSuccess
@@ -16,7 +16,6 @@ __all__ = [
     "EARLY",
     "CriticState",
     "CriticSuccess",
-    "EstimateState",
     "JointState",
     "JointSuccess",
     "OutcomeState",

@@ -53,12 +53,6 @@ class RolloutPlan(NamedTuple):
         return teacher_steps < (self.budget - 1.0) * self.training_steps
 
 
-class EstimateState(NamedTuple):
-    """State of the estimates that each evidence replaces as a whole."""
-
-    estimate: Array  # [n] normalized, not clipped
-
-
 class Success(ABC):
     """An estimate of every task's probability of success, kept up to date by evidence."""
 

@@ -1,7 +1,7 @@
 """Success by the teacher's own rollouts."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -21,11 +21,17 @@ from procurl.success.estimate import (
     EVEN,
     MEASURES,
     SPENDING,
-    EstimateState,
     RolloutPlan,
     Success,
 )
 from procurl.success.normalize import keep_finite, normalize, value_range
+
+
+class RolloutState(NamedTuple):
+    """State of `RolloutSuccess`."""
+
+    measured: Array  # [n] the latest mean return or success, not normalized; NaN before one
+    estimate: Array  # [n]
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,8 @@ class RolloutSuccess(Success):
     `measure` says what is averaged: the `return`, which is the success if rewards are 0 and 1,
     whether the episode was a `success`, or `auto` for success if the environment reports it.
     Returns are normalized by the bounds, or by the range of what was seen. With `rollout_tasks`,
-    each refresh plays only that many tasks, drawn anew; the others keep their estimates.
+    each refresh plays only that many tasks, drawn anew; the others keep what was measured, on the
+    range of today.
     """
 
     c_rollouts: int = 20
@@ -68,17 +75,21 @@ class RolloutSuccess(Success):
         measured = (*self.needs, "rollouts")
         return (*measured, "scale") if are_found(self) else measured
 
-    def init(self, n: int) -> EstimateState:
-        return EstimateState(pool_array(n))
+    def init(self, n: int) -> RolloutState:
+        return RolloutState(pool_array(n, np.nan), pool_array(n))
 
-    def update(self, state: EstimateState, evidence: Evidence) -> EstimateState:
+    def update(self, state: RolloutState, evidence: Evidence) -> RolloutState:
         if evidence.rollout_success is None:  # the budget is spent
-            return EstimateState(namespace(state.estimate).zeros_like(state.estimate))
+            nothing = namespace(state.estimate).zeros_like(state.estimate)
+            return state._replace(estimate=nothing)
+        latest = _measured(evidence)
+        measured = keep_finite(latest, state.measured)
         with np.errstate(invalid="ignore", over="ignore"):
-            new = self.normalize(_measured(evidence), evidence)
-        return EstimateState(keep_finite(new, state.estimate))
+            # Without bounds the range is that of the tasks just played, and fits no others.
+            new = self.normalize(measured if are_found(self) else latest, evidence)
+        return RolloutState(measured, keep_finite(new, state.estimate))
 
-    def estimate(self, state: EstimateState) -> Array:
+    def estimate(self, state: RolloutState) -> Array:
         return state.estimate
 
     def check(self) -> None:

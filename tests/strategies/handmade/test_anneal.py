@@ -45,6 +45,17 @@ def test_the_box_grows_and_shrinks_with_success():
     assert in_box(curriculum) == [0, 1, 2, 3, 4]
 
 
+def test_ten_notches_of_a_tenth_are_the_whole_pool():
+    """In floating point ten times 0.1 is less than 1, and six times 0.05 less than 0.3."""
+    pool = TaskPool(np.linspace(0.0, 1.0, 11)[:, None], names=["x"])
+    for notch, times, inside in ((0.1, 10, 11), (0.05, 6, 4)):
+        strategy = Anneal(start={"x": 0.0}, share=0.0, notch=notch, episodes=1.0)
+        curriculum = Curriculum(strategy, pool)
+        for step in range(1, times + 1):
+            curriculum.observe(Evidence(step, wins=np.ones(11), losses=np.zeros(11)))
+        assert len(in_box(curriculum)) == inside
+
+
 def test_the_box_grows_by_schedule_without_outcomes():
     curriculum = Curriculum(Anneal(share=0.0, steps=1000.0), LINE)
     found = []

@@ -23,6 +23,8 @@ from procurl.strategies.handmade.ranges import check_ranges, read_ranges
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 
+ROUNDING = 1e-6  # of a sum of notches; ten of 0.1 are less than 1
+
 
 class AnnealState(NamedTuple):
     """State of `Anneal`."""
@@ -111,7 +113,7 @@ class Anneal(Strategy):
 
     def _inside(self, state: AnnealState) -> Array:
         """[n] bool, the tasks in the box."""
-        return self.enters <= state.size
+        return self.enters <= state.size + ROUNDING
 
     def bind(self, pool: TaskPool) -> Self:
         """The same strategy with the size at which each task enters the box."""
