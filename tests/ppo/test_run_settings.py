@@ -1,5 +1,7 @@
 """What a batch of runs is given is checked before anything is compiled."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from procurl.ppo.runs import Runs
 from tests.ppo.toy import CONTEXTS, POOL, SMALL, StepCorridor
 
 VAL = make_strategy("procurl-val")
+PLAN: Any = EvaluationPlan  # that takes anything
 
 
 def make(strategies=(VAL, VAL), ppo=(SMALL, SMALL), seeds=(0, 1), **others):
@@ -48,15 +51,15 @@ def test_a_batch_with_bad_numbers_is_refused(given, message):
         ({"pool": [POOL, CONTEXTS]}, "every entry of pool must be a TaskPool, got ndarray"),
         ({"evaluation": None}, "evaluation must be an EvaluationPlan, got None"),
         (
-            {"evaluation": EvaluationPlan(test_pool=CONTEXTS)},
+            {"evaluation": PLAN(test_pool=CONTEXTS)},
             r"evaluation\.test_pool must be a TaskPool, got ndarray",
         ),
         (
-            {"evaluation": EvaluationPlan(whole_at=64)},
+            {"evaluation": PLAN(whole_at=64)},
             r"evaluation\.whole_at must be a list of training steps, got 64",
         ),
         (
-            {"evaluation": EvaluationPlan(whole_at=[0.5])},
+            {"evaluation": PLAN(whole_at=[0.5])},
             r"every step of evaluation\.whole_at must be an integer of at least 0, got 0\.5",
         ),
     ],
@@ -75,7 +78,7 @@ def test_seeds_may_be_integers_of_numpy():
 class Idle(StepCorridor):
     """Without actions of any kind."""
 
-    n_actions = None
+    n_actions: Any = None
 
 
 def test_an_environment_without_actions_is_refused():

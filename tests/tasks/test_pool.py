@@ -2,12 +2,15 @@
 
 import copy
 import pickle
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 from procurl import TaskPool
+
+ONE: Any = 1  # not a text
 
 
 def write(path, text: str):
@@ -159,7 +162,7 @@ def test_seeds_by_number_or_by_name():
         (lambda: TaskPool([[0.0], [np.nan]]), "finite, got nan at task 1, column 0"),
         (lambda: TaskPool([[0.0]], names=["a", "b"]), "names must name the 1 context columns"),
         (lambda: TaskPool([[0.0, 1.0]], names=["a", "a"]), "names must differ"),
-        (lambda: TaskPool([[0.0, 1.0]], names=[1, "1"]), "names must differ"),
+        (lambda: TaskPool([[0.0, 1.0]], names=[ONE, "1"]), "names must differ"),
         (lambda: TaskPool([[1, 2], ["a"]], names=["a", "b"]), "for rows of 1 to 2 entries"),
         (lambda: TaskPool([[1, 2], [3, 4], [5]]), "as many .* the first, 2, got 1 at task 2: .*"),
         (lambda: TaskPool([[1], [3, 4]], names=["a", "b"]), "the first, 1, got 2 at task 1: .*"),
