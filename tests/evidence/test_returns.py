@@ -59,6 +59,15 @@ def test_many_episodes_at_once_are_drawn_from_evenly():
     assert high > 95.0
 
 
+def test_all_of_many_episodes_at_once_count_as_seen():
+    """Half of them are not finite; after 20,000 others the beginning is forgotten."""
+    half = np.where(np.arange(2000) % 2, 7.0, np.nan)
+    seen = after(half)
+    assert float(seen.count) == 1000
+    assert bounds(seen) == (7.0, 7.0, False)
+    assert bounds(after(half, np.full(20_000, 3.0))) == (3.0, 3.0, False)
+
+
 def test_success_is_used_if_every_episode_reports_it():
     reported = after([-30.0, -200.0], success=[1, 0])
     assert bounds(reported) == (0.0, 1.0, False)

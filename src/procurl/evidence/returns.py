@@ -58,19 +58,22 @@ def add_returns(
     known = xp.isfinite(returns) if ended is None else ended & xp.isfinite(returns)
     unit = xp.all(~known | (returns == 0.0) | (returns == 1.0))
     reported = xp.all(~known | xp.isfinite(success))
-    if ended is None and returns.shape[0] > WINDOW:  # from all of them, not only from the last
-        evenly = np.linspace(0, returns.shape[0] - 1, WINDOW).round().astype(np.int32)
-        returns, known = returns[evenly], known[evenly]
-    widened = _add_to_window(seen, returns, known)
+    added = xp.sum(known)
+    if xp is np and ended is None and added > WINDOW:  # from all of them, not only the last
+        evenly = np.linspace(0, added - 1, WINDOW).round().astype(np.int32)
+        returns, known = returns[known][evenly], np.ones(WINDOW, dtype=bool)
+    widened = _add_to_window(seen, returns, known, added)
     return widened._replace(unit=seen.unit & unit, reported=seen.reported & reported)
 
 
-def _add_to_window(seen: ReturnRange, returns: Array, ended: Array) -> ReturnRange:
-    """Put the returns of episodes that `ended` into the window and widen the range."""
+def _add_to_window(seen: ReturnRange, returns: Array, ended: Array, added: Array) -> ReturnRange:
+    """Put the returns of episodes that `ended` into the window and widen the range.
+
+    `added` is the number of new episodes, of which these may be a part.
+    """
     xp = namespace(seen.latest, returns)
     returns = returns.astype(seen.latest.dtype)
     order = xp.cumsum(ended.astype("int32"))  # 1, 2, … at the episodes
-    added = order[-1]
     place = (seen.count.astype("int32") + order - 1) % WINDOW
     # The last of the new episodes at each place, as a position among the entries.
     newest = segment_max(xp.where(ended, xp.arange(1, returns.shape[0] + 1), 0), place, WINDOW)
