@@ -76,8 +76,11 @@ def test_records_lead_to_renewals_too():
 
 
 def test_new_candidates_start_from_what_is_known_around_them():
-    """Tasks right of 0.5 are won, all others lost: fresh ones are judged by where they are."""
-    curriculum = Curriculum("procurl", line(size=200, fresh=0.5), seed=0)
+    """Tasks right of 0.5 are won, all others lost: fresh ones are judged by where they are.
+
+    Those that are won are worth least. Half of them stay and tell of the fresh ones beside them.
+    """
+    curriculum = Curriculum("procurl", line(size=200, fresh=0.25), seed=0)
     for _ in range(3):
         x = curriculum.pool.contexts[:, 0]
         curriculum.record(np.arange(200), (x > 0.5).astype(float))
@@ -141,6 +144,14 @@ def test_a_saved_curriculum_continues_with_the_same_candidates_and_draws(space, 
 def test_the_seed_decides_the_candidates():
     pools = [Curriculum("procurl", line(), seed=seed).pool.fingerprint for seed in (1, 1, 2)]
     assert pools[0] == pools[1] != pools[2]
+
+
+def test_the_fixed_pool_of_a_space_holds_other_tasks_than_the_candidates():
+    space = line()
+    shared = set(space.pool(seed=0).contexts.ravel()) & set(
+        Curriculum("iid", space, seed=0).pool.contexts.ravel()
+    )
+    assert not shared
 
 
 def test_another_space_is_not_loaded(tmp_path):

@@ -94,7 +94,7 @@ class Curriculum:
         self._rng = np.random.default_rng(seed)
         self._candidates: Candidates | None = None  # of a space
         if isinstance(pool, TaskSpace):
-            self._candidates = Candidates.draw(pool, self._rng)
+            self._candidates = Candidates.draw(pool, seed)
             pool = require_renewable(strategy, self._candidates)
         self.strategy, self.pool = strategy.bind(pool), pool
         self.step = 0.0  # training steps at the latest evidence or record

@@ -100,8 +100,8 @@ class TaskSpace:
     def pool(self, size: int | None = None, seed: int = 0) -> TaskPool:
         """A fixed pool of `size` tasks of the space, for evaluations; None: as many as candidates.
 
-        Seeds are drawn from the range that the curriculum draws from. A `Curriculum` of the same
-        `seed` starts with these very tasks: use another one to evaluate on new tasks.
+        Seeds are drawn from the range that the curriculum draws from, so a few may be in both.
+        Otherwise its candidates are other tasks, also with the same `seed`.
         """
         require_integer("seed", seed, at_least=0)
         if size is not None:
