@@ -13,7 +13,7 @@ from procurl.internals.pytrees import register_settings
 from procurl.ppo.collect import draw_tasks
 from procurl.ppo.episodes import Episodes
 from procurl.ppo.student import RolloutSummary
-from procurl.ppo.teacher import Teacher
+from procurl.ppo.teacher import Teacher, count_steps
 from procurl.strategies import IID, PLR, ProCuRL, ProCuRLArgmax, SPaCE, TopRollouts, strategy_names
 from procurl.success import OutcomeSuccess, RolloutPlan, RolloutSuccess
 
@@ -249,15 +249,21 @@ def test_rollout_evidence_equals_a_recount(measure, fraction, best):
         assert float(after.strategy.potential.p_star[task]) == pytest.approx(sum(top) / best)
 
 
-def test_teacher_steps_are_counted():
+def test_teacher_steps_are_counted_beyond_the_integers_of_jax():
     strategy = make_strategy("procurl-env", c_rollouts=5)
     teacher = teacher_of(strategy)
     teaching = teacher.begin(strategy)
     assert int(teaching.teacher_steps) == 0
-    for steps, total in ((1234, 1234), (17, 1251)):
+    for steps, total in (
+        (1234, 1234),
+        (17, 1251),
+        (2**31 - 1, 2**31 + 1250),
+        (2**31 - 1, 2**32 + 1249),
+    ):
         episodes = EPISODES._replace(steps=jnp.int32(steps))
         teaching = teacher.refresh(strategy, teaching, jnp.int32(64), VALUES, KEY, episodes)
-        assert int(teaching.teacher_steps) == total
+        assert int(count_steps(teaching.rollout_steps)) == total
+        assert float(teaching.teacher_steps) == pytest.approx(total)
 
 
 @pytest.mark.parametrize("name", ["procurl-val", "space", "spdl", "procurl-argmax"])

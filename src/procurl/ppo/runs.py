@@ -31,7 +31,7 @@ from procurl.ppo.programs import (
 from procurl.ppo.run_settings import checked_strategies, require_plan
 from procurl.ppo.runs_state import RunsState, first_state, stopping_steps
 from procurl.ppo.spaces import BatchCandidates
-from procurl.ppo.teacher import Teacher, Teaching
+from procurl.ppo.teacher import Teacher, Teaching, count_steps
 from procurl.records.evaluation import Evaluation, Snapshot
 from procurl.strategies.refreshing import is_always_due, rolls_out_together
 from procurl.strategies.strategy import Strategy
@@ -295,7 +295,7 @@ class Runs:
         teaching = self.state.teaching
         stopped_at = np.asarray(self.state.stopped_at)
         trained = np.where(stopped_at < 0, self.train_steps, stopped_at)
-        env_steps = (np.asarray(teaching.teacher_steps) + trained).tolist()
+        env_steps = (count_steps(teaching.rollout_steps) + trained).tolist()
         scalars = teacher_scalars(self._strategies, teaching)
         shown: Sequence[Snapshot | None] = [None] * len(returns)  # a space has other tasks
         if self.candidates is None:

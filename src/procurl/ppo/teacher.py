@@ -6,7 +6,9 @@ from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from numpy.typing import NDArray
 
 from procurl.evidence import (
     EpisodeTotals,
@@ -30,6 +32,8 @@ from procurl.strategies.refreshing import slice_size
 from procurl.strategies.strategy import Strategy
 from procurl.success import RolloutPlan
 
+LIMIT = 2**30  # of one part of a number of steps
+
 
 class Teaching(NamedTuple):
     """The part of a run that teaching changes."""
@@ -38,9 +42,15 @@ class Teaching(NamedTuple):
     episodes: EpisodeTotals  # of training, since the last refresh
     cumulative: Array  # [n] cumulative probabilities of the tasks
     step: Array  # []  int32, training steps at the last refresh
-    teacher_steps: Array  # []  int32, environment steps used by rollouts
+    rollout_steps: Array  # [2] int32, see `add_steps`; environment steps used by rollouts
     sound: Array  # []  bool, False once evidence or the distribution was not finite
     kept: KeptValues | None = None  # of the critic, if a refresh values a slice of the pool
+
+    @property
+    def teacher_steps(self) -> Array:
+        """[] environment steps used by rollouts, rounded to single precision."""
+        high, low = self.rollout_steps[..., 0], self.rollout_steps[..., 1]
+        return high * jnp.float32(LIMIT) + low
 
 
 @dataclass(frozen=True)
@@ -90,14 +100,13 @@ class Teacher:
     def begin(self, strategy: Strategy) -> Teaching:
         """The state before any evidence."""
         state = jax.tree.map(_as_jax, strategy.init(self.n))
-        nothing = jnp.zeros((), dtype=jnp.int32)
         cumulative = cumulative_of(strategy.probabilities(state))
         return Teaching(
             strategy=state,
             episodes=no_episodes(self.n, self.n_envs, jnp, self.uses),
             cumulative=cumulative,
-            step=nothing,
-            teacher_steps=nothing,
+            step=jnp.zeros((), dtype=jnp.int32),
+            rollout_steps=jnp.zeros(2, dtype=jnp.int32),
             sound=cumulative[-1] > 0.0,
             kept=None if self.slice_size is None else no_values(self.n),
         )
@@ -170,14 +179,14 @@ class Teacher:
         )
         state = strategy.update(teaching.strategy, evidence)
         finite = [jnp.all(jnp.isfinite(field)) for field in jax.tree.leaves(evidence[1:])]
-        steps = 0 if episodes is None else episodes.steps
+        taken = teaching.rollout_steps
         cumulative = cumulative_of(strategy.probabilities(state))
         return Teaching(
             strategy=state,
             episodes=without_counts(totals),
             cumulative=cumulative,
             step=jnp.asarray(step, dtype=jnp.int32),
-            teacher_steps=teaching.teacher_steps + steps,
+            rollout_steps=taken if episodes is None else add_steps(taken, episodes.steps),
             sound=teaching.sound & jnp.all(jnp.asarray([cumulative[-1] > 0.0, *finite])),
             kept=teaching.kept,
         )
@@ -192,6 +201,22 @@ class Teacher:
         return average_rollouts(
             measured.astype(jnp.float32), self.plan.top_fraction, episodes.tasks, self.n
         )
+
+
+def add_steps(total: Array, steps: Array) -> Array:
+    """[2] int32: how often `LIMIT` steps were taken, and how many more.
+
+    JAX has no longer integers by default, and rollouts on a large pool take billions of steps.
+    """
+    low = total[1] + steps % LIMIT
+    return jnp.stack([total[0] + steps // LIMIT + low // LIMIT, low % LIMIT])
+
+
+def count_steps(total: Array) -> NDArray[np.int64]:
+    """[…] the exact number of steps in `total` […, 2], see `add_steps`."""
+    high, low = np.moveaxis(np.asarray(total, dtype=np.int64), -1, 0)
+    counted: NDArray[np.int64] = high * LIMIT + low
+    return counted
 
 
 def cumulative_of(p: Array) -> Array:

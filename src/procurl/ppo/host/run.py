@@ -50,7 +50,7 @@ from procurl.ppo.programs import PURPOSE, TASK_STREAM
 from procurl.ppo.run_settings import require_plan, require_ppo, require_seed
 from procurl.ppo.runs import MAX_LOGGED_UPDATES
 from procurl.ppo.student import RolloutSummary, Student
-from procurl.ppo.teacher import Teacher, Teaching
+from procurl.ppo.teacher import Teacher, Teaching, count_steps
 from procurl.records.evaluation import Evaluation
 from procurl.strategies.refreshing import is_due
 from procurl.strategies.registry import as_strategy, strategy_name
@@ -278,7 +278,7 @@ class HostRun:
             performance=performance,
             test_performance=self._test_performance(),
             train_steps=self.train_steps,
-            env_steps=taken + int(self.state.teaching.teacher_steps),
+            env_steps=taken + int(count_steps(self.state.teaching.rollout_steps)),
             seconds=self.seconds,
             entropy=entropy,
             mean_success=mean_success,
