@@ -3,10 +3,10 @@
     python benchmarks/language_models.py --out build/language_models [--seeds 5] [--device cuda]
     python benchmarks/language_models.py --out build/language_models --table
 
-Every run starts from a transformer that was warmed up on short additions, and trains it by GRPO on
-32,100 additions of 1 to 5 digits: 16 prompts per step, 8 samples each, a reward of 1 for the right
-answer. Accuracy is measured on 500 additions that are drawn independently of these.
-The methods differ in the prompts:
+Every run starts from a transformer that was warmed up on mostly short additions until it solves 45%
+of others, and trains it by GRPO on 32,100 additions of 1 to 5 digits: 16 prompts per step, 8
+samples each, a reward of 1 for the right answer. Accuracy is measured on 500 additions that are
+drawn independently of these. The methods differ in the prompts:
 
 - the name of a strategy, with settings if need be (`procurl:floor=0.05`): chosen by a curriculum
   with the number of digits and the places that carry as contexts;

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import torch
 
 from additions.choices import BASELINES, EasyToHard, Uniform
-from additions.grpo import Adam, answer_log_probs, improve
+from additions.grpo import Adam, answer_log_probs, improve, warm_up
 from additions.model import generate, logits_of, make_models
 from additions.runs import Plan, Point, train
 from additions.sums import answers_of, carries_of, distinct_numbers, lengths_of, prompts_of
@@ -87,6 +87,18 @@ def test_the_table_compares_samples_and_wasted_groups():
     rows = table_of([slow, fast]).splitlines()[2:]
     assert rows[0].startswith("| uniform | 0.400 | 256 | 100% | 1 of 1 | 80% | 80% |")
     assert rows[1].startswith("| curriculum | 0.500 | 128 | 50% | 1 of 1 | 40% | 40% |")
+
+
+def test_each_run_ends_its_warm_up_at_the_wanted_accuracy(monkeypatch):
+    able = np.array([[True, True], [True, False]])
+    monkeypatch.setattr("additions.grpo.accuracy", lambda models, numbers: able)
+    models = make_models([0, 1], CPU)
+    before = models["head"].detach().clone()
+    rngs = [np.random.default_rng(seed) for seed in (0, 1)]
+    shares = (1.0, 0.0, 0.0, 0.0, 0.0)
+    warm_up(models, rngs, until=0.6, steps=2, rows=4, rate=1e-3, shares=shares)
+    assert torch.equal(models["head"][0], before[0])
+    assert not torch.equal(models["head"][1], before[1])
 
 
 @pytest.mark.soak

@@ -28,20 +28,24 @@ class Choice(ABC):
         return np.ones(len(rewards), dtype=bool)
 
 
+def contexts_of(numbers: Numbers) -> NDArray[np.float64]:
+    """[m, 1 + DIGITS] how many digits each addition has, and which of its places carry."""
+    return np.column_stack([lengths_of(numbers), carries_of(numbers)]).astype(float)
+
+
 class CurriculumChoice(Choice):
     """A strategy of procurl decides before sampling."""
 
     def __init__(self, numbers: Numbers, strategy: Strategy, seed: int) -> None:
-        contexts = np.column_stack([lengths_of(numbers), carries_of(numbers)])
         names = ["digits", *(f"carry {place}" for place in range(1, DIGITS + 1))]
-        pool = TaskPool(contexts.astype(float), names=names)
-        self._curriculum = Curriculum(strategy, pool, seed=seed)
+        pool = TaskPool(contexts_of(numbers), names=names)
+        self.curriculum = Curriculum(strategy, pool, seed=seed)
 
     def next(self, k: int, progress: float) -> Ids:
-        return self._curriculum.next(k, replace=False)
+        return self.curriculum.next(k, replace=False)
 
     def record(self, prompts: Ids, rewards: NDArray[np.float64]) -> None:
-        self._curriculum.record(np.repeat(prompts, rewards.shape[1]), rewards.ravel())
+        self.curriculum.record(np.repeat(prompts, rewards.shape[1]), rewards.ravel())
 
 
 class Uniform(Choice):

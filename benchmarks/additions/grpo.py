@@ -15,11 +15,14 @@ from additions.sums import (
     Numbers,
     Tokens,
     answers_of,
+    distinct_numbers,
     draw_numbers,
     prompts_of,
 )
 
 BETAS, EPSILON, LARGEST_GRADIENT = (0.9, 0.99), 1e-8, 1.0
+WARM_UP_CHECK = 20  # steps
+WARM_UP_SEED = 1_000_033  # of the additions that decide when it ends
 SMALLEST_SPREAD = 1e-4  # is added to the standard deviation of a group's rewards
 
 
@@ -76,19 +79,36 @@ def warm_up(
     models: Parameters,
     rngs: Sequence[np.random.Generator],
     *,
+    until: float,
     steps: int,
     rows: int,
     rate: float,
     shares: Sequence[float],
 ) -> None:
-    """Train on correct answers to random additions, `shares` of which have 1, 2, … digits."""
+    """Train on correct answers to random additions until a share `until` of others is solved.
+
+    Args:
+        models: of r runs.
+        rngs: [r] of the additions, of which `shares` have 1, 2, … digits.
+        until: accuracy at which a run stops, so that all begin equally able; looked at every
+            `WARM_UP_CHECK` steps.
+        steps: after which all stop, whatever their accuracy.
+        rows: additions per step.
+        rate: of learning.
+        shares: of each number of digits.
+    """
     device = models["tokens"].device
     optimizer = Adam(models, rate)
-    everyone = torch.ones(len(rngs), dtype=torch.bool, device=device)
-    for _ in range(steps):
+    check = distinct_numbers(np.random.default_rng(WARM_UP_SEED), 100)
+    going = np.ones(len(rngs), dtype=bool)
+    for step in range(steps):
+        if step % WARM_UP_CHECK == 0:
+            going &= accuracy(models, check).mean(axis=1) < until
+            if not going.any():
+                break
         batch = np.stack([_solved(rng, rows, shares) for rng in rngs])
         log_probs = answer_log_probs(models, torch.as_tensor(batch, device=device))
-        optimizer.step(-log_probs.mean(dim=(1, 2)), everyone)
+        optimizer.step(-log_probs.mean(dim=(1, 2)), torch.as_tensor(going, device=device))
 
 
 def _solved(rng: np.random.Generator, rows: int, shares: Sequence[float]) -> Tokens:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from additions.choices import Choice, make_choice
 from additions.grpo import Adam, accuracy, improve, warm_up
-from additions.model import generate, make_models, repeat_models
+from additions.model import Parameters, generate, make_models, repeat_models
 from additions.sums import (
     ANSWER,
     PROMPT,
@@ -38,7 +38,8 @@ class Plan:
     evaluate_every: int = 80  # iterations
     rate: float = 2e-5
     entropy: float = 0.02  # weight of the entropy of answers
-    warm_up_steps: int = 400
+    warm_up_accuracy: float = 0.45  # at which the warm-up ends
+    warm_up_steps: int = 2000  # after which it ends in any case
     warm_up_rows: int = 64
     warm_up_rate: float = 1e-3
     shares: tuple[float, ...] = (0.5, 0.45, 0.04, 0.007, 0.003)  # of 1, 2, … digits
@@ -100,18 +101,9 @@ def train(
     methods: Sequence[str], seeds: Sequence[int], plan: Plan, device: torch.device
 ) -> list[Run]:
     """All runs, with their evaluations. The runs of a seed start from the same model."""
-    models = make_models(list(seeds), device)
-    warm_up(
-        models,
-        [np.random.default_rng([seed, 0]) for seed in seeds],
-        steps=plan.warm_up_steps,
-        rows=plan.warm_up_rows,
-        rate=plan.warm_up_rate,
-        shares=plan.shares,
-    )
-    models = repeat_models(models, len(methods))
+    models = repeat_models(warmed_up(seeds, plan, device), len(methods))
     optimizer = Adam(models, plan.rate)
-    runs = [_make_run(method, seed, plan) for seed in seeds for method in methods]
+    runs = [make_run(method, seed, plan) for seed in seeds for method in methods]
     test = distinct_numbers(np.random.default_rng(TEST_SEED), 100)
     lengths, began = lengths_of(test), time.perf_counter()
     for iteration in range(plan.iterations + 1):
@@ -124,9 +116,31 @@ def train(
         if time.perf_counter() - began > plan.seconds:
             break
         if iteration < plan.iterations:
-            _sample(models, runs, iteration / plan.iterations)
-            _update(models, optimizer, runs, plan.entropy)
+            advance(models, optimizer, runs, plan, iteration)
     return runs
+
+
+def warmed_up(seeds: Sequence[int], plan: Plan, device: torch.device) -> Parameters:
+    """The models that the runs of each seed start from."""
+    models = make_models(list(seeds), device)
+    warm_up(
+        models,
+        [np.random.default_rng([seed, 0]) for seed in seeds],
+        until=plan.warm_up_accuracy,
+        steps=plan.warm_up_steps,
+        rows=plan.warm_up_rows,
+        rate=plan.warm_up_rate,
+        shares=plan.shares,
+    )
+    return models
+
+
+def advance(
+    models: Parameters, optimizer: Adam, runs: list[Run], plan: Plan, iteration: int
+) -> None:
+    """Sample one batch for every run, and update those that have enough groups."""
+    _sample(models, runs, iteration / plan.iterations)
+    _update(models, optimizer, runs, plan.entropy)
 
 
 def _tell(runs: list[Run], methods: int, samples: int) -> None:
@@ -141,7 +155,7 @@ def _tell(runs: list[Run], methods: int, samples: int) -> None:
     )
 
 
-def _make_run(method: str, seed: int, plan: Plan) -> Run:
+def make_run(method: str, seed: int, plan: Plan) -> Run:
     numbers = distinct_numbers(np.random.default_rng([seed, 1]), plan.per_length)
     choice = make_choice(method, numbers, seed)
     return Run(method, seed, numbers, plan.groups, choice, np.random.default_rng([seed, 2]))
