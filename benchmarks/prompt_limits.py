@@ -63,8 +63,10 @@ def wasted(models: Parameters, run: Run) -> list[float]:
 
 
 def drawn_by(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distribution of `procurl` if p were certain."""
+    """The distribution of `procurl` if p were certain; even if no prompt is worth anything."""
     worth = p**2 * (1.0 - p) ** 3
+    if not worth.any():
+        return np.full(len(p), 1.0 / len(p))
     mixed: NDArray[np.float64] = (1.0 - FLOOR) * worth / worth.sum() + FLOOR / len(p)
     return mixed
 

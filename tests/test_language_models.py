@@ -14,9 +14,10 @@ import torch
 from additions.choices import BASELINES, EasyToHard, Uniform
 from additions.grpo import Adam, answer_log_probs, improve, warm_up
 from additions.model import generate, logits_of, make_models
-from additions.runs import Plan, Point, train
+from additions.runs import Plan, Point, make_run, train
 from additions.sums import answers_of, carries_of, distinct_numbers, lengths_of, prompts_of
 from additions.table import Curve, table_of
+from prompt_limits import drawn_by, wasted
 
 NUMBERS = np.array([[12, 345], [95, 7]])
 CPU = torch.device("cpu")
@@ -99,6 +100,14 @@ def test_each_run_ends_its_warm_up_at_the_wanted_accuracy(monkeypatch):
     warm_up(models, rngs, until=0.6, steps=2, rows=4, rate=1e-3, shares=shares)
     assert torch.equal(models["head"][0], before[0])
     assert not torch.equal(models["head"][1], before[1])
+
+
+def test_the_limits_of_a_curriculum_are_those_of_what_it_knows():
+    """A model that is right by chance only: every way to draw wastes nearly all groups."""
+    assert drawn_by(np.array([0.5, 0.0, 1.0])) == pytest.approx([0.9 + 0.1 / 3, 0.1 / 3, 0.1 / 3])
+    run = make_run("procurl", 0, Plan(per_length=5))
+    shares = wasted(make_models([0], CPU), run)
+    assert shares == pytest.approx([1.0] * 4, abs=0.1)
 
 
 @pytest.mark.soak
