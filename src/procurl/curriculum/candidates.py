@@ -18,8 +18,6 @@ from procurl.tasks.space import TaskSpace, replace_tasks
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-STREAM = 1  # of a seed, so that candidates differ from the tasks of `space.pool(seed=…)`
-
 
 @dataclass(frozen=True)
 class Candidates:
@@ -36,10 +34,9 @@ class Candidates:
     ages: Ids
 
     @classmethod
-    def draw(cls, space: TaskSpace, seed: int) -> Self:
-        """The first candidates, the same in every engine."""
-        first = space.draw(space.size, candidate_rng(seed, 0))
-        return cls(space, first, np.zeros(space.size, dtype=np.int64))
+    def draw(cls, space: TaskSpace, rng: "Generator") -> Self:
+        """The first candidates."""
+        return cls(space, space.draw(space.size, rng), np.zeros(space.size, dtype=np.int64))
 
     def least_promising(self, probabilities: Floats, playing: Ids) -> Ids:
         """[k] ids of the share `fresh` that is least likely to be played, the oldest among equals.
@@ -94,11 +91,6 @@ class Candidates:
         if len(pool) != len(ages) or pool.names != self.pool.names:
             raise ValueError(f"the saved candidates do not fit {self.space}")
         return type(self)(self.space, pool, ages)
-
-
-def candidate_rng(seed: int, updates: int) -> "Generator":
-    """The source of the candidates that a run draws after its first `updates`."""
-    return np.random.default_rng((seed, STREAM, updates))
 
 
 def _require_json(part: object) -> None:

@@ -46,7 +46,7 @@ from procurl.strategies.registry import as_strategy, strategy_name
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.matching import SharedTasks, match_tasks
 from procurl.tasks.pool import TaskPool
-from procurl.tasks.space import TaskSpace
+from procurl.tasks.space import STREAM, TaskSpace
 
 FORMAT = 1
 # In front of the names of arrays that are not of the strategy's state.
@@ -91,10 +91,10 @@ class Curriculum:
         if not isinstance(pool, TaskPool | TaskSpace):
             raise TypeError(f"pool must be a TaskPool or a TaskSpace, got {type(pool).__name__}")
         require_integer("seed", seed, at_least=0)
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng((seed, STREAM) if isinstance(pool, TaskSpace) else seed)
         self._candidates: Candidates | None = None  # of a space
         if isinstance(pool, TaskSpace):
-            self._candidates = Candidates.draw(pool, seed)
+            self._candidates = Candidates.draw(pool, self._rng)
             pool = require_renewable(strategy, self._candidates)
         self.strategy, self.pool = strategy.bind(pool), pool
         self.step = 0.0  # training steps at the latest evidence or record

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from procurl.curriculum.candidates import Candidates, candidate_rng, kept_tasks, require_renewable
+from procurl.curriculum.candidates import Candidates, kept_tasks, require_renewable
 from procurl.curriculum.records import PROVIDED, no_outcomes
 from procurl.envs.array_env import ArrayEnv
 from procurl.evidence import forget_tasks
@@ -16,7 +16,7 @@ from procurl.internals.arrays import Floats, Ids, NamedArrays
 from procurl.internals.state_arrays import add_prefix, take_prefix
 from procurl.ppo.teacher import Teaching
 from procurl.strategies.strategy import Strategy
-from procurl.tasks.space import TaskSpace
+from procurl.tasks.space import STREAM, TaskSpace
 
 
 class BatchCandidates:
@@ -36,10 +36,13 @@ class BatchCandidates:
         self, space: TaskSpace, env: ArrayEnv, strategies: Sequence[Strategy], seeds: Sequence[int]
     ) -> None:
         self._env, self._unbound, self._seeds = env, strategies, seeds
-        drawn = [Candidates.draw(space, seed) for seed in seeds]
+        drawn = [Candidates.draw(space, self._generator(run, 0)) for run in range(len(seeds))]
         for strategy, candidates in zip(strategies, drawn, strict=True):
             require_renewable(strategy, candidates)
         self._set(drawn)
+
+    def _generator(self, run: int, updates: int) -> np.random.Generator:
+        return np.random.default_rng((self._seeds[run], STREAM, updates))
 
     def _set(self, candidates: list[Candidates]) -> None:
         self._candidates = candidates
@@ -74,7 +77,7 @@ class BatchCandidates:
         for run in np.flatnonzero(refreshed).tolist():
             own = self._candidates[run]
             ids = own.least_promising(probabilities[run], playing[run])
-            self._candidates[run] = own.renew(ids, candidate_rng(self._seeds[run], updates))
+            self._candidates[run] = own.renew(ids, self._generator(run, updates))
             if ids.size:
                 before: Teaching = jax.tree.unflatten(tree, [leaf[run] for leaf in leaves])
                 for leaf, new in zip(

@@ -20,6 +20,9 @@ HOW = "TaskSpace(low, high, names), TaskSpace(sample=function) or TaskSpace.from
 Sample = Callable[["Generator", int], Any]
 
 
+STREAM = 1  # of a seed, for candidates: the pools of `TaskSpace.pool` have the seed itself
+
+
 class TaskSpace:
     """More tasks than a pool can list. A curriculum chooses from candidates that it draws.
 
@@ -100,8 +103,8 @@ class TaskSpace:
     def pool(self, size: int | None = None, seed: int = 0) -> TaskPool:
         """A fixed pool of `size` tasks of the space, for evaluations; None: as many as candidates.
 
-        Seeds are drawn from the range that the curriculum draws from, so a few may be in both.
-        Otherwise its candidates are other tasks, also with the same `seed`.
+        They are drawn independently of the candidates of a curriculum, also of one with the same
+        `seed`. If the space has few tasks, some may be in both.
         """
         require_integer("seed", seed, at_least=0)
         if size is not None:
