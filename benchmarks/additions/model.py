@@ -52,7 +52,9 @@ def logits_of(models: Parameters, tokens: Tensor, cache: Cache | None = None) ->
     embedded = torch.gather(
         models["tokens"], 1, tokens.reshape(runs, -1, 1).expand(-1, -1, WIDTH)
     ).view(*tokens.shape, WIDTH)
-    x = embedded + models["positions"][:, None, start : start + tokens.shape[2]]
+    count = tokens.shape[2]
+    x = embedded + models["positions"][:, None, start : start + count]
+    seen = torch.ones(count, start + count, dtype=torch.bool, device=x.device).tril(start)
     for layer in range(LAYERS):
         part = _norm(x, models[f"{layer}.norm1"])
         qkv = _apply(part, models[f"{layer}.qkv"]).view(*tokens.shape, 3, HEADS, WIDTH // HEADS)
@@ -60,10 +62,7 @@ def logits_of(models: Parameters, tokens: Tensor, cache: Cache | None = None) ->
         if cache is not None:
             key, value = _extend(cache, layer, key, value)
         mixed = functional.scaled_dot_product_attention(
-            query.flatten(0, 1),
-            key.flatten(0, 1),
-            value.flatten(0, 1),
-            is_causal=tokens.shape[2] > 1,
+            query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1), attn_mask=seen
         )
         mixed = mixed.view(runs, rows, HEADS, -1, WIDTH // HEADS).transpose(2, 3).flatten(3)
         x = x + _apply(mixed, models[f"{layer}.out"])
@@ -94,6 +93,16 @@ def _extend(cache: Cache, layer: int, key: Tensor, value: Tensor) -> tuple[Tenso
     return key, value
 
 
+def read_prompts(models: Parameters, prompts: Tensor, samples: int) -> tuple[Tensor, Cache]:
+    """([r, b · samples, v] logits of the first answer token, cache) of prompts [r, b, PROMPT].
+
+    Each prompt is read once and repeated in place, `samples` times.
+    """
+    cache: Cache = []
+    logits = logits_of(models, prompts, cache)[:, :, -1].repeat_interleave(samples, dim=1)
+    return logits, [tuple(part.repeat_interleave(samples, dim=1) for part in kv) for kv in cache]  # type: ignore[misc]
+
+
 def generate(models: Parameters, prompts: Tensor, samples: int, draws: Tensor | None) -> Tensor:
     """[r, b · samples, ANSWER] answers to the prompts [r, b, PROMPT], each repeated in place.
 
@@ -104,10 +113,8 @@ def generate(models: Parameters, prompts: Tensor, samples: int, draws: Tensor | 
         draws: [r, b · samples, ANSWER] uniform in [0, 1), which choose the tokens; None takes the
             most likely ones.
     """
-    cache: Cache = []
     with torch.no_grad():
-        logits = logits_of(models, prompts, cache)[:, :, -1].repeat_interleave(samples, dim=1)
-        cache = [tuple(part.repeat_interleave(samples, dim=1) for part in kv) for kv in cache]  # type: ignore[misc]
+        logits, cache = read_prompts(models, prompts, samples)
         answer: list[Tensor] = []
         for place in range(ANSWER):
             answer.append(_choose(logits, None if draws is None else draws[:, :, place]))

@@ -15,7 +15,11 @@ import numpy as np
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Floats, NamedArrays, entropy_of
 from procurl.internals.state_arrays import restore_arrays, state_arrays
-from procurl.strategies.registry import DEFAULT_STRATEGY, strategy_name
+from procurl.strategies.registry import (
+    DEFAULT_GROUP_STRATEGY,
+    DEFAULT_STRATEGY,
+    strategy_name,
+)
 from procurl.strategies.strategy import Strategy
 from procurl.tasks.pool import TaskPool
 
@@ -38,7 +42,8 @@ IF_TRUE = {
     "success": "add harder tasks, or stop training",
     "alike": "nothing, unless you know that tasks differ; then show the task in the observation",
 }
-BY_EPISODES = (DEFAULT_STRATEGY, "procurl-out")  # estimate success from the training episodes
+# Estimate success from the training episodes.
+BY_EPISODES = (DEFAULT_STRATEGY, DEFAULT_GROUP_STRATEGY, "procurl-out")
 log = logging.getLogger(__name__)
 # What warnings were about, by pool: many runs of one process may share it.
 _logged: WeakKeyDictionary[TaskPool, set[str]] = WeakKeyDictionary()

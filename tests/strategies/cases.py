@@ -95,6 +95,7 @@ def _registered(name: str) -> Callable[[int], Strategy]:
 # What differs from the defaults of `Case`, for registered strategies.
 REGISTERED: dict[str, dict[str, Any]] = {
     "procurl": {"numeric": "floor"},
+    "procurl-group": {"numeric": "floor"},
     "procurl-argmax": {"chooses": False, "numeric": "gamma2"},
     "space": {"relabel": None, "chooses": False, "numeric": "eta"},
     "spdl": {"numeric": "threshold"},

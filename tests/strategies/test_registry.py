@@ -81,7 +81,7 @@ def test_budgets_are_in_the_names():
     ("name", "settings", "message"),
     [
         ("procurl-vall", {}, "'procurl-vall' is not known. Did you mean 'procurl-val'?"),
-        ("nonsense", {}, "Known strategies: procurl, procurl-val"),
+        ("nonsense", {}, "Known strategies: procurl, procurl-group"),
         ("PLR", {}, "'PLR' is not known. Did you mean 'plr'?"),
         (["iid"], {}, "is not known. Did you mean 'iid'?"),
         (

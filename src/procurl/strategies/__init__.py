@@ -26,7 +26,7 @@ from procurl.strategies.potentials import (
     Proximal,
     TopRollouts,
 )
-from procurl.strategies.procurl import AutoProCuRL, ProCuRL, ProCuRLArgmax
+from procurl.strategies.procurl import AutoProCuRL, GroupProCuRL, ProCuRL, ProCuRLArgmax
 from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.registry import (
     as_strategy,
@@ -54,6 +54,7 @@ __all__ = [
     "Ease",
     "Easy",
     "Gain",
+    "GroupProCuRL",
     "Hard",
     "Hardness",
     "Learnability",

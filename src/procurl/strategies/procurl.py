@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from procurl.internals.arrays import Array, by_blocks
 from procurl.internals.checks import require_patience
+from procurl.internals.settings import AUTO
 from procurl.strategies.potentials import Gain, Proximal, TopRollouts
 from procurl.strategies.samplers import Argmax, Proportional, Softmax
 from procurl.strategies.schedules import Scheduled
@@ -82,13 +83,54 @@ class AutoProCuRL(SuccessStrategy):
 
     def check(self) -> None:
         super().check()
-        if not hasattr(self.success, "spread"):
-            raise TypeError(
-                "success must estimate the variance of outcomes as well, as JointSuccess does, got "
-                f"{type(self.success).__name__}: use procurl-val with this estimate, as in "
-                "make_strategy('procurl-val', success=…)"
-            )
+        _require_variance(self.success)
         require_patience(self.patience)
+
+
+@dataclass(frozen=True)
+class GroupProCuRL(SuccessStrategy):
+    """P(s) ∝ Var(s)² · (1 − PoS(s)) with the variance within a group of episodes on the task.
+
+    Algorithms such as GRPO compare the episodes of a group with each other: if all of them end
+    alike, nothing is learned. Under what is known of a task, its probability of success p has a
+    mean, PoS, and a variance of its own, and by the law of total variance
+
+        PoS · (1 − PoS) = E[p · (1 − p)] + variance of p.
+
+    A group shows the first part alone. If N episodes are known and the prior counts as a more,
+
+        E[p · (1 − p)] = PoS · (1 − PoS) · (N + a) / (N + a + 1).
+
+    So a task that has shown both outcomes comes before one of which nothing is known.
+
+    Args:
+        success: the estimate of PoS, of the variance, and of how much it knows.
+        floor: share of the mass that is always spread evenly over the pool.
+        epsilon: size of the noise on the estimate, for robustness tests; None: no noise.
+    """
+
+    success: JointSuccess = field(default_factory=lambda: JointSuccess(prior_weight=AUTO))
+    floor: float = 0.02
+    epsilon: float | None = None
+
+    @property
+    def potential(self) -> Gain:
+        return Gain()
+
+    @property
+    def sampler(self) -> Proportional:
+        return Proportional(self.floor)
+
+    def task_potential(self, state: SuccessState) -> Array:
+        def within_groups(worth: Array, spread: Array, known: Array) -> Array:
+            return worth * (spread * known / (known + 1.0)) ** 2
+
+        spread, known = self.success.spread(state.success), self.success.known(state.success)
+        return by_blocks(within_groups, super().task_potential(state), spread, known)
+
+    def check(self) -> None:
+        super().check()
+        _require_variance(self.success)
 
 
 @dataclass(frozen=True)
@@ -115,3 +157,13 @@ class ProCuRLArgmax(SuccessStrategy):
     @property
     def sampler(self) -> Argmax:
         return Argmax()
+
+
+def _require_variance(success: Success) -> None:
+    """Raise unless the estimate `success` is also one of the variance of outcomes."""
+    if not hasattr(success, "spread"):
+        raise TypeError(
+            "success must estimate the variance of outcomes as well, as JointSuccess does, got "
+            f"{type(success).__name__}: use procurl-val with this estimate, as in "
+            "make_strategy('procurl-val', success=…)"
+        )

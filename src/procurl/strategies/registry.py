@@ -17,13 +17,14 @@ from procurl.strategies.combined import Mix, Switch
 from procurl.strategies.handmade import Anneal, Stages
 from procurl.strategies.iid import IID
 from procurl.strategies.parts_text import MakeStrategy, parts_of, read_parts
-from procurl.strategies.procurl import AutoProCuRL, ProCuRL, ProCuRLArgmax
+from procurl.strategies.procurl import AutoProCuRL, GroupProCuRL, ProCuRL, ProCuRLArgmax
 from procurl.strategies.progress import ALPGMM, LearningProgress
 from procurl.strategies.strategy import Strategy
 from procurl.strategies.targeted import CURROT, ProCuRLTarget, Target
 from procurl.success import CriticSuccess, OutcomeSuccess, RolloutSuccess
 
 DEFAULT_STRATEGY = "procurl"
+DEFAULT_GROUP_STRATEGY = "procurl-group"  # if episodes of one task are compared with each other
 
 
 class Entry(NamedTuple):
@@ -37,6 +38,10 @@ _REGISTRY: dict[str, Entry] = {
     "procurl": Entry(
         AutoProCuRL,
         "The first choice: nothing to set, any algorithm, any rewards.",
+    ),
+    "procurl-group": Entry(
+        GroupProCuRL,
+        "Language models: prompts whose completions are compared in groups, as in GRPO.",
     ),
     "procurl-val": Entry(
         lambda: ProCuRL(success=CriticSuccess()),

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Array, by_blocks, namespace, pool_array
+from procurl.internals.arrays import Array, by_blocks, namespace, pool_array, select
 from procurl.internals.checks import (
     require_bounds,
     require_choice,
@@ -14,7 +14,7 @@ from procurl.internals.checks import (
     require_number,
     require_slice,
 )
-from procurl.internals.settings import ADDED, AUTO
+from procurl.internals.settings import ADDED, AUTO, convert_setting
 from procurl.success.bounds import Bound, are_given, complete_bounds
 from procurl.success.calibration import calibrate_unless, calibrated_values
 from procurl.success.counts import (
@@ -25,9 +25,11 @@ from procurl.success.counts import (
     fading,
     fast_fading,
     no_counts,
+    of_played,
 )
 from procurl.success.drift import EDGE, Drift, next_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, RolloutPlan, Success
+from procurl.success.groups import GroupVariance, add_groups, episodes_worth, no_groups
 from procurl.success.normalize import keep_finite
 from procurl.success.rollout_outcomes import with_rollouts
 from procurl.tasks.cells import Cells, cell_rates, nested_cells
@@ -50,6 +52,7 @@ class JointState(NamedTuple):
     advantage: Array  # []  log-likelihood of recent outcomes by `critic`, less that by `around`
     estimate: Array  # [n]
     spread: Array  # [n] variance of an episode's outcome, as a share of p · (1 − p)
+    groups: GroupVariance | None  # None: `prior_weight` is given
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,17 @@ class JointSuccess(Success):
 
     An episode counts by its return, on the range of what was seen or on the bounds.
 
+    With `prior_weight="auto"`, a is found from tasks that are played in groups (`episodes_worth`):
+    the less the episodes of a group differ, the less do those on other tasks say about them. Many
+    episodes on one task then say little about those near it, and count there as
+    (1 + a) · N / (N + a), at most 1 + a.
+
     With a `budget` x, the teacher plays rollouts while training and teacher together have taken at
     most x times the training steps. They are single episodes on up to 100 tasks, drawn with weights
     1 / (S + F + a), so that tasks with the least data come first, and count like training episodes.
     """
 
-    prior_weight: float = 1.0  # a, in episodes
+    prior_weight: float | str = 1.0  # a, in episodes; `auto`: found from groups
     decay: float = DECAY  # of wins and losses, per pass over the pool
     measure: str = "return"  # of an episode: `return`, `success`, or `auto` for success if reported
     v_min: Bound = AUTO
@@ -89,6 +97,7 @@ class JointSuccess(Success):
 
     def __post_init__(self) -> None:
         complete_bounds(self)
+        convert_setting(self, "prior_weight", str, lambda text: AUTO if text == AUTO else text)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -111,6 +120,7 @@ class JointSuccess(Success):
             advantage=np.zeros(()),
             estimate=pool_array(n),
             spread=pool_array(n, 1.0),
+            groups=no_groups() if self._finds_weight else None,
         )
 
     def update(self, state: JointState, evidence: Evidence) -> JointState:
@@ -120,22 +130,25 @@ class JointSuccess(Success):
         counts, recent, fast = self._count(state, evidence)
         advantage = state.advantage * fast + self._gain(state, evidence)
         drift = next_drift(state.drift, state.started, state.estimate, evidence)
+        groups = self._groups(state, evidence)
+        a = self._weight(groups)
 
-        around = self._around(counts)
+        around = self._around(counts, a)
         critic = self._critic(state, recent, evidence)
         judged = state.judged if evidence.values is None else xp.asarray(True)
         trust = xp.where(judged, _sigmoid(advantage), 0.0)
-        a, share, dtype = self.prior_weight, self._partial_share(counts), state.estimate.dtype
+        share, dtype = self._partial_share(counts), state.estimate.dtype
 
         def estimate(
             wins: Array, losses: Array, partial: Array, critic: Array, around: Array
         ) -> tuple[Array, Array]:
-            known = around if xp is np and not judged else trust * critic + (1.0 - trust) * around
-            p, played = (wins + a * known) / (wins + losses + a), wins + losses
-            spread = xp.ones_like(p) if share is None else self._spread(p, played, partial, share)
+            played = wins + losses
+            p = (wins + a * _mixed(judged, trust, critic, around)) / (played + a)
+            spread = xp.ones_like(p) if share is None else _spread(p, played, partial, share, a)
             return shifted(p, drift).astype(dtype, copy=False), spread.astype(dtype, copy=False)
 
         each = counts.wins, counts.losses, counts.partial, critic, around
+        estimated, spread = by_blocks(estimate, *each)
         return JointState(
             counts,
             recent,
@@ -145,7 +158,9 @@ class JointSuccess(Success):
             judged,
             around.astype(dtype, copy=False),
             advantage.astype(state.advantage.dtype),
-            *by_blocks(estimate, *each),
+            estimated,
+            spread,
+            groups,
         )
 
     def trust_prior(self, state: JointState) -> JointState:
@@ -161,8 +176,14 @@ class JointSuccess(Success):
         """[n] the variance of an episode's outcome, as a share of p · (1 − p)."""
         return state.spread
 
+    def known(self, state: JointState) -> Array:
+        """[n] S + F + a: the episodes that the estimate of each task rests on, its prior's too."""
+        a = self._weight(state.groups)
+        return by_blocks(lambda won, lost: won + lost + a, state.counts.wins, state.counts.losses)
+
     def check(self) -> None:
-        require_number("prior_weight", self.prior_weight, above=0.0)
+        if not self._finds_weight:
+            require_number("prior_weight", self.prior_weight, above=0.0)
         require_number("decay", self.decay, above=0.0, at_most=1.0)
         require_choice("measure", self.measure, MEASURES)
         require_bounds(self.v_min, self.v_max)
@@ -186,7 +207,7 @@ class JointSuccess(Success):
         """[n] 1 / (S + F + a); None without a budget."""
         if self.budget is None:
             return None
-        return 1.0 / (state.counts.wins + state.counts.losses + self.prior_weight)
+        return 1.0 / self.known(state)
 
     def _count(
         self, state: JointState, evidence: Evidence
@@ -202,13 +223,45 @@ class JointSuccess(Success):
         counts = add_outcomes(state.counts, measured, faded)
         return counts, add_outcomes(state.recent, measured, fast), fast
 
-    def _around(self, counts: OutcomeCounts) -> Array:
+    @property
+    def _finds_weight(self) -> bool:
+        return isinstance(self.prior_weight, str) and self.prior_weight == AUTO
+
+    def _weight(self, groups: GroupVariance | None) -> Array:
+        """[] a."""
+        return self.prior_weight if groups is None else episodes_worth(groups)
+
+    def _groups(self, state: JointState, evidence: Evidence) -> GroupVariance | None:
+        """What groups have shown after `evidence`; nothing before there was a rate to expect."""
+        if state.groups is None:
+            return None
+        xp = namespace(state.around, evidence.wins)
+        none = xp.zeros_like(evidence.wins)
+        wins, losses, partial, critic, around, won, lost = of_played(
+            evidence.wins,
+            evidence.losses,
+            none if evidence.partial is None else evidence.partial,
+            state.critic,
+            state.around,
+            state.counts.wins,
+            state.counts.losses,
+        )
+        trust = xp.where(state.judged, _sigmoid(state.advantage), 0.0)
+        expected = shifted(_mixed(state.judged, trust, critic, around), state.drift)
+        after = add_groups(state.groups, expected, won + lost, wins, losses, partial)
+        chosen: GroupVariance = select(state.started, after, state.groups)
+        return chosen
+
+    def _around(self, counts: OutcomeCounts, a: Array) -> Array:
         """[n] the rate of wins near each task."""
-        played, a = counts.wins + counts.losses, self.prior_weight
+        wins, played, weight = counts.wins, counts.wins + counts.losses, a
+        if self._finds_weight:
+            wins, played = by_blocks(lambda won, all: _shared(won, all, a), wins, played)
+            weight = 1.0
         if self.cells is not None:
-            return cell_rates(self.cells, counts.wins, played, a)
-        xp = namespace(counts.wins)
-        rate = (xp.sum(counts.wins) + 0.5 * a) / (xp.sum(played) + a)
+            return cell_rates(self.cells, wins, played, weight)
+        xp = namespace(wins)
+        rate = (xp.sum(wins) + 0.5 * weight) / (xp.sum(played) + weight)
         return xp.broadcast_to(rate, played.shape)
 
     def _critic(self, state: JointState, recent: OutcomeCounts, evidence: Evidence) -> Array:
@@ -254,18 +307,31 @@ class JointSuccess(Success):
         whole = wins * (losses / xp.where(wins + losses > 0.0, wins + losses, 1.0))
         return _share(xp.sum(partial), whole)
 
-    def _spread(self, estimate: Array, played: Array, partial: Array, share: Array) -> Array:
-        """[n] 1 − Σ w(1 − w) / (N · p(1 − p)), with the pool's `share` as a prior of weight a."""
-        at_most = estimate * (1.0 - estimate)
-        a = self.prior_weight
-        partial = (partial + a * share * at_most) / (played + a)
-        return 1.0 - _share(partial, at_most)
-
 
 def _share(part: Array, whole: Array) -> Array:
     """part / whole, at most 1; 0 of nothing."""
     xp = namespace(part, whole)
     return xp.minimum(part, whole) / xp.where(whole > 0.0, whole, 1.0)
+
+
+def _mixed(judged: Array, trust: Array, critic: Array, around: Array) -> Array:
+    """[m] q = t·V + (1 − t)·r."""
+    if namespace(around, trust) is np and not judged:
+        return around
+    return trust * critic + (1.0 - trust) * around
+
+
+def _spread(p: Array, played: Array, partial: Array, share: Array, a: Array) -> Array:
+    """[m] 1 − Σ w(1 − w) / (N · p(1 − p)), with the pool's `share` as a prior of weight a."""
+    at_most = p * (1.0 - p)
+    partial = (partial + a * share * at_most) / (played + a)
+    return 1.0 - _share(partial, at_most)
+
+
+def _shared(wins: Array, played: Array, a: Array) -> tuple[Array, Array]:
+    """[m] (wins, episodes) on a task as they count near it: at most 1 + a episodes."""
+    weight = (1.0 + a) / (played + a)
+    return (wins * weight).astype(wins.dtype), (played * weight).astype(wins.dtype)
 
 
 def _sigmoid(x: Array) -> Array:

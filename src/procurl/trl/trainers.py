@@ -14,7 +14,7 @@ from trl import GRPOTrainer, RLOOTrainer
 from procurl.curriculum import Curriculum
 from procurl.curriculum.records import require_outcome_strategy, require_prior_strategy
 from procurl.internals.arrays import Floats, Ids
-from procurl.strategies.registry import DEFAULT_STRATEGY, as_strategy
+from procurl.strategies.registry import DEFAULT_GROUP_STRATEGY, as_strategy
 from procurl.strategies.strategy import Strategy
 from procurl.trl.checkpoints import (
     Batch,
@@ -48,7 +48,7 @@ class PromptCurriculum(Trainer):
     def __init__(
         self,
         *args: Any,
-        strategy: Strategy | str = DEFAULT_STRATEGY,
+        strategy: Strategy | str = DEFAULT_GROUP_STRATEGY,
         contexts: Any = None,
         pass_rate: str | None = None,
         **kwargs: Any,

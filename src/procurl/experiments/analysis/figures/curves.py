@@ -54,6 +54,7 @@ class LineStyle(NamedTuple):
 
 STRATEGY_LINES: Mapping[str, LineStyle] = {
     "procurl": LineStyle(INDIGO, SOLID),
+    "procurl-group": LineStyle(PURPLE, DOTTED),
     "procurl-env": LineStyle(BLUE, SOLID),
     "procurl-env-4": LineStyle(BLUE, DASHED),
     "procurl-env-2": LineStyle(BLUE, DOTTED),
