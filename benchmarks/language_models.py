@@ -8,8 +8,8 @@ of others, and trains it by GRPO on 32,100 additions of 1 to 5 digits: 16 prompt
 samples each, a reward of 1 for the right answer. Accuracy is measured on 500 additions that are
 drawn independently of these. The methods differ in the prompts:
 
-- the name of a strategy, with settings if need be (`procurl:floor=0.05`): chosen by a curriculum
-  with the number of digits and the places that carry as contexts;
+- the name of a strategy, with settings if need be (`procurl-group:floor=0.05`): chosen by a
+  curriculum with the number of digits and the places that carry as contexts;
 - `uniform`: all in random order, as TRL does;
 - `dynamic`: as uniform, but groups of equal rewards are dropped and others sampled in their place,
   until there are 16 (DAPO's dynamic sampling; all samples drawn count);
@@ -28,7 +28,7 @@ from additions.choices import BASELINES
 from additions.runs import Plan, train
 from additions.table import read_curves, table_of, write_runs
 from procurl.internals.setting_text import read_settings
-from procurl.strategies.registry import DEFAULT_STRATEGY
+from procurl.strategies.registry import DEFAULT_GROUP_STRATEGY
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--methods", nargs="+", default=[DEFAULT_STRATEGY, *BASELINES])
+    parser.add_argument("--methods", nargs="+", default=[DEFAULT_GROUP_STRATEGY, *BASELINES])
     parser.add_argument("--plan", default="", help="such as groups=32,iterations=400; see `Plan`")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--table", action="store_true", help="print the table and train nothing")

@@ -2,13 +2,13 @@
 
     python benchmarks/prompt_limits.py [--seed 300] [--iterations 500 1500]
 
-Trains the model of `language_models.py` with `procurl`. After each number of iterations it samples
-every prompt anew to learn its true pass rate p, and prints the expected share of groups of 8 whose
-rewards are all equal, if prompts were drawn
+Trains the model of `language_models.py` with `procurl-group`. After each number of iterations it
+samples every prompt anew to learn its true pass rate p, and prints the expected share of groups of
+8 whose rewards are all equal, if prompts were drawn
 
 - evenly,
 - by the curriculum as it is,
-- by the potential of `procurl`, with the mean p of all prompts with the same contexts for each,
+- by the potential of the strategy, with the mean p of all prompts with the same contexts for each,
 - by the same potential with each prompt's own p, known from 16 samples.
 
 The rates that judge are of 16 other samples, so that none of them is judged by its own luck.
@@ -25,8 +25,9 @@ from additions.grpo import Adam, accuracy
 from additions.model import Parameters, generate
 from additions.runs import TEST_SEED, Plan, Run, advance, make_run, warmed_up
 from additions.sums import ANSWER, Numbers, answers_of, distinct_numbers, prompts_of
+from procurl.strategies.registry import DEFAULT_GROUP_STRATEGY
 
-SAMPLES, GROUP, FLOOR = 16, 8, 0.1
+SAMPLES, GROUP, FLOOR = 16, 8, 0.02
 ROWS = 500  # prompts that are sampled at once
 
 
@@ -37,9 +38,9 @@ def main() -> None:
     args = parser.parse_args()
     plan, device = Plan(), torch.device("cpu")
     models = warmed_up([args.seed], plan, device)
-    optimizer, run = Adam(models, plan.rate), make_run("procurl", args.seed, plan)
+    optimizer, run = Adam(models, plan.rate), make_run(DEFAULT_GROUP_STRATEGY, args.seed, plan)
     test = distinct_numbers(np.random.default_rng(TEST_SEED), 100)
-    names = ("accuracy", "evenly", "procurl", "contexts", "known p")
+    names = ("accuracy", "evenly", "chosen", "contexts", "known p")
     print("iterations" + "".join(f"{name:>10}" for name in names))
     for iteration in range(max(args.iterations) + 1):
         if iteration in args.iterations:
@@ -63,7 +64,7 @@ def wasted(models: Parameters, run: Run) -> list[float]:
 
 
 def drawn_by(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distribution of `procurl` if p were certain; even if no prompt is worth anything."""
+    """The distribution of the strategy if p were certain; even if no prompt is worth anything."""
     worth = p**2 * (1.0 - p) ** 3
     if not worth.any():
         return np.full(len(p), 1.0 / len(p))

@@ -196,7 +196,7 @@ def run(strategy, seed, args):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/additions"))
-    parser.add_argument("--strategies", nargs="+", default=["procurl", "iid"])
+    parser.add_argument("--strategies", nargs="+", default=["procurl-group", "iid"])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--every", type=int, default=20, help="steps between evaluations")

@@ -12,7 +12,14 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import torch
 
 from additions.choices import BASELINES, EasyToHard, Uniform
-from additions.grpo import Adam, answer_log_probs, improve, warm_up
+from additions.grpo import (
+    Adam,
+    answer_log_probs,
+    answer_logits,
+    group_logits,
+    improve,
+    warm_up,
+)
 from additions.model import generate, logits_of, make_models
 from additions.runs import Plan, Point, make_run, train
 from additions.sums import answers_of, carries_of, distinct_numbers, lengths_of, prompts_of
@@ -50,6 +57,15 @@ def test_generation_agrees_with_the_model_without_a_cache():
     likely = logits_of(models, tokens[:, :, :-1])[:, :, 11:].argmax(dim=-1)
     assert torch.equal(answers, likely)
     assert not torch.equal(answers[0], answers[1])
+
+
+def test_groups_read_their_prompt_once_and_give_the_same_logits():
+    models = make_models([0, 1], CPU)
+    answers = np.random.default_rng(0).integers(0, 10, (2, 2, 3, 6))
+    asked = np.broadcast_to(prompts_of(NUMBERS)[None, :, None], (2, 2, 3, 12))
+    groups = torch.as_tensor(np.concatenate([asked, answers], axis=3))
+    apart = answer_logits(models, groups.flatten(1, 2))
+    torch.testing.assert_close(group_logits(models, groups), apart)
 
 
 def test_an_update_raises_what_was_rewarded_and_spares_runs_that_sit_out():
@@ -104,8 +120,10 @@ def test_each_run_ends_its_warm_up_at_the_wanted_accuracy(monkeypatch):
 
 def test_the_limits_of_a_curriculum_are_those_of_what_it_knows():
     """A model that is right by chance only: every way to draw wastes nearly all groups."""
-    assert drawn_by(np.array([0.5, 0.0, 1.0])) == pytest.approx([0.9 + 0.1 / 3, 0.1 / 3, 0.1 / 3])
-    run = make_run("procurl", 0, Plan(per_length=5))
+    assert drawn_by(np.array([0.5, 0.0, 1.0])) == pytest.approx(
+        [0.98 + 0.02 / 3, 0.02 / 3, 0.02 / 3]
+    )
+    run = make_run("procurl-group", 0, Plan(per_length=5))
     shares = wasted(make_models([0], CPU), run)
     assert shares == pytest.approx([1.0] * 4, abs=0.1)
 
@@ -113,7 +131,7 @@ def test_the_limits_of_a_curriculum_are_those_of_what_it_knows():
 @pytest.mark.soak
 def test_every_method_trains():
     plan = Plan(iterations=4, groups=8, per_length=20, evaluate_every=2, warm_up_steps=2)
-    methods = ["procurl-out", *BASELINES]
+    methods = ["procurl-group", *BASELINES]
     runs = train(methods, [0, 1], plan, CPU)
     assert [run.method for run in runs] == [*methods, *methods]
     for run in runs:

@@ -10,7 +10,7 @@ from datasets import Dataset
 from trl import GRPOTrainer
 
 from procurl import Curriculum, make_strategy
-from procurl.strategies.registry import DEFAULT_STRATEGY
+from procurl.strategies.registry import DEFAULT_GROUP_STRATEGY
 from procurl.trl import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 from tests.trl.toy import Reward, logged, make_dataset, make_trainer
 
@@ -44,7 +44,7 @@ def test_batches_hold_whole_groups_of_different_prompts(tmp_path, trainer):
 def test_rewards_reach_the_curriculum_under_their_prompts(tmp_path, trainer):
     reward = Reward()
     made = make_trainer(tmp_path, reward=reward, trainer=trainer)
-    twin = Curriculum(DEFAULT_STRATEGY, made.prompts.pool, seed=3)
+    twin = Curriculum(DEFAULT_GROUP_STRATEGY, made.prompts.pool, seed=3)
     made.train()
     for step, (numbers, rewards) in enumerate(reward.calls):
         # The rows of the toy are all different, so that a task is the row of its number.
