@@ -34,6 +34,7 @@ from procurl.curriculum.outcomes import records_per_refresh
 
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "procurl": lambda: make_strategy("procurl"),
+    "procurl-group": lambda: make_strategy("procurl-group"),
     "procurl-val": lambda: make_strategy("procurl-val"),
     "procurl-val, range of the pool": lambda: make_strategy("procurl-val", v_min=None, v_max=None),
     "procurl-env": lambda: make_strategy("procurl-env"),
@@ -63,7 +64,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
 
 EPISODES = 100_000  # between two refreshes, at most
 # Strategies that records are enough for.
-BY_OUTCOMES = ("procurl", "procurl-out", "learning-progress", "iid")
+BY_OUTCOMES = ("procurl", "procurl-group", "procurl-out", "learning-progress", "iid")
 
 
 class Row(NamedTuple):

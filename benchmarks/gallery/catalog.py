@@ -164,9 +164,9 @@ PROBLEMS = (
         name="prompts",
         text="prompts, 5,000 opaque tasks, 8 samples of 0 or 1 per draw, no critic, GRPO in NumPy",
         role="confirm",
-        strategies=("iid", "procurl", "procurl-out", "plr"),
+        strategies=("iid", "procurl", "procurl-group", "procurl-out", "plr"),
         others=("learning-progress",),
-        calibrated=("procurl", "procurl-out"),
+        calibrated=("procurl", "procurl-group", "procurl-out"),
         train=bandits.train_prompts,
     ),
     Problem(
