@@ -8,8 +8,8 @@ from procurl.internals.arrays import Array, namespace
 from procurl.success.normalize import keep_finite
 
 WINDOW = 256.0  # groups that count
-CAUTION = 1.0  # variance of outcomes that a first guess of equal parts is worth: 4 of even groups
-SMALLEST, LARGEST = 0.05, 0.95  # share of the variance that is within groups
+CAUTION = 1.0  # weight of the first guess, one half: as much variance as four even groups have
+SMALLEST, LARGEST = 0.05, 0.95  # of the share of the variance that is within groups
 NEW = 1.0  # episodes that may be known of a task whose group counts
 
 
