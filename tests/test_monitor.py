@@ -89,7 +89,7 @@ def test_a_curriculum_that_knows_no_outcomes_has_no_calibration():
         ([1.0, 0.99, 1.0, 1.0], "every task is estimated to be solved (success 0.99 to 1.00), so"),
         (
             [0.50, 0.5, 0.5, 0.49],
-            "all tasks are estimated to be about equally hard (success 0.49 to",
+            "no task seems much more useful than another (success 0.49 to",
         ),
     ],
 )

@@ -35,12 +35,13 @@ POORLY_CALIBRATED = 0.25  # the largest error that is not worth a warning
 ESTIMATES = {
     "failure": "every task is estimated to fail",
     "success": "every task is estimated to be solved",
-    "alike": "all tasks are estimated to be about equally hard",
+    "alike": "no task seems much more useful than another",
 }
 IF_TRUE = {
     "failure": "add easier tasks, or wait until the agent wins some",
     "success": "add harder tasks, or stop training",
-    "alike": "nothing, unless you know that tasks differ; then show the task in the observation",
+    "alike": "nothing, unless you know that tasks differ; then give the pool contexts, and show the "
+    "task in the observation",
 }
 # Estimate success from the training episodes.
 BY_EPISODES = (DEFAULT_STRATEGY, DEFAULT_GROUP_STRATEGY, "procurl-out")

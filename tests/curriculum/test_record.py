@@ -322,6 +322,18 @@ def test_the_prior_counts_as_an_episode():
     np.testing.assert_allclose(curriculum.success(), [0.6, 1.0, 0.5])
 
 
+@pytest.mark.parametrize("name", ["procurl", "procurl-group"])
+def test_tasks_without_a_known_rate_follow_those_near_them(name):
+    """Rates of 1/2 prove right, so they are trusted. Where there is none, near tasks all lose."""
+    pool = TaskPool(np.linspace(0, 1, 64)[:, None])
+    unknown = Curriculum(name, pool, prior=[0.5] * 32 + [None] * 32)
+    for _ in range(8):
+        unknown.record(np.repeat(np.arange(32), 8), np.tile([0, 1], 128))
+    unknown.record(np.arange(32, 60), np.zeros(28))
+    assert unknown.success()[:32] == pytest.approx(np.full(32, 0.5), abs=0.1)
+    assert unknown.success()[60:].max() < 0.02
+
+
 @pytest.mark.parametrize(
     ("name", "prior", "message"),
     [
@@ -348,4 +360,4 @@ def test_a_group_of_samples_is_one_visit(caplog):
         curriculum.next()
         if i < 25:
             assert not caplog.records
-    assert "about equally hard" in caplog.text
+    assert "no task seems much more useful" in caplog.text

@@ -12,6 +12,7 @@ from trl import GRPOTrainer
 from procurl import Curriculum, make_strategy
 from procurl.strategies.registry import DEFAULT_GROUP_STRATEGY
 from procurl.trl import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+from procurl.trl.prompts import read_prompts
 from tests.trl.toy import Reward, logged, make_dataset, make_trainer
 
 pytestmark = [
@@ -201,6 +202,15 @@ def test_fractions_count_as_they_are(tmp_path):
     )
     made.train()
     assert made.curriculum.success() == pytest.approx(np.full(12, 0.25), abs=0.05)
+
+
+def test_a_prompt_that_occurs_twice_has_the_mean_of_its_known_rates():
+    rates = [None, 0.2, 0.9, 0.4, None]
+    rows = [{"prompt": text} for text in ("a", "b", "a", "b", "c")]
+    dataset = Dataset.from_list([row | {"rate": r} for row, r in zip(rows, rates, strict=True)])
+    prompts = read_prompts(dataset, pass_rate="rate")
+    assert prompts.rows.tolist() == [0, 1, 4]
+    assert prompts.pass_rate == pytest.approx([0.9, 0.3, np.nan], nan_ok=True)
 
 
 def test_pass_rates_are_the_prior(tmp_path):

@@ -111,10 +111,10 @@ class Curriculum:
         if prior is not None:
             if self.space is not None:
                 raise ValueError("prior is for a fixed pool: a space has no list of its tasks")
-            known = read_prior(pool, self.strategy, prior)
+            n, known = len(pool), read_prior(pool, self.strategy, prior)
             self._state = self.strategy.trust_prior(self._state)
-            unplayed = no_outcomes(self.strategy, len(pool), self.step, known)
-            self.observe(unplayed._replace(noise=None))
+            unplayed = no_outcomes(self.strategy, n, self.step, known)._replace(noise=None)
+            self._update(with_noise(self.strategy, unplayed, n, self._rng))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_lock"}

@@ -25,7 +25,7 @@ def require_outcome_strategy(strategy: Strategy) -> None:
         raise ValueError(
             f"record gives wins and losses, but {strategy_name(strategy)} requires "
             f"{', '.join(missing)}: use observe, or a strategy that learns from outcomes, such as "
-            "procurl"
+            "procurl, or procurl-group for language models"
         )
     plan = strategy.rollout_plan()
     if plan is not None and plan.budget is not None:
@@ -158,10 +158,9 @@ def require_prior_strategy(strategy: Strategy, argument: str = "prior") -> None:
 
 
 def read_prior(pool: TaskPool, strategy: Strategy, prior: Any) -> Floats:
-    """[n] prior success of each task, 0.5 where it is not known; raises if it cannot be used."""
+    """[n] prior success of each task, NaN where it is not known; raises if it cannot be used."""
     require_prior_strategy(strategy)
     numbers = _numbers("prior", prior, len(pool), "tasks of the pool")
-    numbers = np.where(np.isnan(numbers), 0.5, numbers)
     wrong = (numbers < 0.0) | (numbers > 1.0)
     if wrong.any():
         task = int(np.argmax(wrong))

@@ -101,7 +101,8 @@ class GroupProCuRL(SuccessStrategy):
 
         E[p · (1 − p)] = PoS · (1 − PoS) · (N + a) / (N + a + 1).
 
-    So a task that has shown both outcomes comes before one of which nothing is known.
+    So of two tasks with equal PoS, one that has shown both outcomes comes before one of which
+    nothing is known.
 
     Args:
         success: the estimate of PoS, of the variance, and of how much it knows.
@@ -164,6 +165,6 @@ def _require_variance(success: Success) -> None:
     if not hasattr(success, "spread"):
         raise TypeError(
             "success must estimate the variance of outcomes as well, as JointSuccess does, got "
-            f"{type(success).__name__}: use procurl-val with this estimate, as in "
-            "make_strategy('procurl-val', success=…)"
+            f"{type(success).__name__}: use ProCuRL, the rule of the paper, with this estimate, as "
+            "in make_strategy('procurl-val', success=…)"
         )

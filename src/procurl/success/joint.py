@@ -46,7 +46,7 @@ class JointState(NamedTuple):
     recent: OutcomeCounts  # that fade faster, to calibrate the critic
     drift: Drift
     started: Array  # []  bool, whether there was evidence
-    critic: Array  # [n] the critic's latest estimate
+    critic: Array  # [n] the critic's latest estimate; NaN: it has none of this task
     judged: Array  # []  bool, whether there was one
     around: Array  # [n] the rate of the near tasks
     advantage: Array  # []  log-likelihood of recent outcomes by `critic`, less that by `around`
@@ -76,7 +76,7 @@ class JointSuccess(Success):
     With `prior_weight="auto"`, a is found from tasks that are played in groups (`episodes_worth`):
     the less the episodes of a group differ, the less do those on other tasks say about them. Many
     episodes on one task then say little about those near it, and count there as
-    (1 + a) · N / (N + a), at most 1 + a.
+    (1 + a) · N / (N + a) from one episode on, so at most as 1 + a.
 
     With a `budget` x, the teacher plays rollouts while training and teacher together have taken at
     most x times the training steps. They are single episodes on up to 100 tasks, drawn with weights
@@ -114,7 +114,7 @@ class JointSuccess(Success):
             no_counts(n),
             no_drift(),
             started=np.zeros((), dtype=bool),
-            critic=pool_array(n, 0.5),
+            critic=pool_array(n, np.nan),
             judged=np.zeros((), dtype=bool),
             around=pool_array(n, 0.5),
             advantage=np.zeros(()),
@@ -167,7 +167,7 @@ class JointSuccess(Success):
         """As of `Strategy.trust_prior`; tasks without a rate have that of the near tasks."""
         if state.judged:  # outcomes have shown how far to trust rates
             return state
-        return state._replace(advantage=np.asarray(PRIOR_ADVANTAGE), critic=state.around.copy())
+        return state._replace(advantage=np.asarray(PRIOR_ADVANTAGE))
 
     def estimate(self, state: JointState) -> Array:
         return state.estimate
@@ -182,7 +182,9 @@ class JointSuccess(Success):
         return by_blocks(lambda won, lost: won + lost + a, state.counts.wins, state.counts.losses)
 
     def check(self) -> None:
-        if not self._finds_weight:
+        if isinstance(self.prior_weight, str):
+            require_choice("prior_weight", self.prior_weight, ("auto", "a number above 0"))
+        else:
             require_number("prior_weight", self.prior_weight, above=0.0)
         require_number("decay", self.decay, above=0.0, at_most=1.0)
         require_choice("measure", self.measure, MEASURES)
@@ -292,7 +294,7 @@ class JointSuccess(Success):
             wins, losses, critic, around = (x[played] for x in (wins, losses, critic, around))
         nothing = xp.zeros_like(around)
         wins, losses = keep_finite(wins, nothing), keep_finite(losses, nothing)
-        critic = xp.clip(critic, EDGE, 1.0 - EDGE)
+        critic = xp.clip(_spoken(critic, around), EDGE, 1.0 - EDGE)
         around = xp.clip(around, EDGE, 1.0 - EDGE)
         gain = wins * xp.log(critic / around) + losses * xp.log((1.0 - critic) / (1.0 - around))
         return xp.where(state.judged, xp.sum(gain), 0.0)
@@ -318,7 +320,13 @@ def _mixed(judged: Array, trust: Array, critic: Array, around: Array) -> Array:
     """[m] q = t·V + (1 − t)·r."""
     if namespace(around, trust) is np and not judged:
         return around
-    return trust * critic + (1.0 - trust) * around
+    return trust * _spoken(critic, around) + (1.0 - trust) * around
+
+
+def _spoken(critic: Array, around: Array) -> Array:
+    """[m] V, and r where the critic has no estimate."""
+    xp = namespace(critic, around)
+    return xp.where(xp.isnan(critic), around, critic)
 
 
 def _spread(p: Array, played: Array, partial: Array, share: Array, a: Array) -> Array:
@@ -330,7 +338,7 @@ def _spread(p: Array, played: Array, partial: Array, share: Array, a: Array) -> 
 
 def _shared(wins: Array, played: Array, a: Array) -> tuple[Array, Array]:
     """[m] (wins, episodes) on a task as they count near it: at most 1 + a episodes."""
-    weight = (1.0 + a) / (played + a)
+    weight = (1.0 + a) / (namespace(played).maximum(played, 1.0) + a)
     return (wins * weight).astype(wins.dtype), (played * weight).astype(wins.dtype)
 
 

@@ -26,13 +26,14 @@ class Prompts(NamedTuple):
 def read_prompts(dataset: Any, contexts: Any = None, pass_rate: str | None = None) -> Prompts:
     """The different prompts of a dataset, in the order of their first rows.
 
-    Rows that agree in every column, except that of `pass_rate`, are one prompt. Rows that share the
-    prompt's text but not, say, the answer are different prompts.
+    Rows that agree in every column, except that of `pass_rate`, are one prompt, with the mean of
+    the rates that are known. Rows that share the prompt's text but not, say, the answer are
+    different prompts.
 
     Args:
         dataset: a `datasets.Dataset`; it must be indexable.
         contexts: names of columns that hold numbers, or an embedding [rows, d]; prompts with
-            similar contexts share evidence. None shares nothing.
+            similar contexts share evidence. None: all prompts share the rate of the dataset.
         pass_rate: name of a column of pass rates from 0 to 1, or None where a rate is not known.
     """
     if not isinstance(dataset, Dataset):
@@ -45,12 +46,11 @@ def read_prompts(dataset: Any, contexts: Any = None, pass_rate: str | None = Non
     excluded = None if pass_rate is None else _column(dataset, pass_rate)
     columns = sorted(name for name in dataset.column_names if name != excluded)
     first: dict[str, int] = {}
-    for row, label in enumerate(_row_ids(dataset, columns)):
-        first.setdefault(label, row)
+    firsts = [first.setdefault(label, row) for row, label in enumerate(_row_ids(dataset, columns))]
     rows = np.fromiter(first.values(), dtype=np.int64)
     matrix, names = _contexts(dataset, contexts)
     pool = prompt_pool(list(first), None if matrix is None else matrix[rows], names)
-    rates = None if pass_rate is None else _rates(dataset, pass_rate)[rows]
+    rates = None if pass_rate is None else _mean_rates(_rates(dataset, pass_rate), firsts)[rows]
     return Prompts(pool, rows, columns, rates)
 
 
@@ -128,6 +128,15 @@ def _rates(dataset: Dataset, column: str) -> Floats:
             f"{rates[wrong[0]]:g} in row {wrong[0]}"
         )
     return rates
+
+
+def _mean_rates(rates: Floats, firsts: Sequence[int]) -> Floats:
+    """[rows] in the first row of every prompt, the mean of its known rates; NaN: none is known."""
+    known, n = ~np.isnan(rates), len(rates)
+    count = np.bincount(firsts, known, n)
+    total = np.bincount(firsts, np.where(known, rates, 0.0), n)
+    mean: Floats = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+    return mean
 
 
 def _numbers(dataset: Dataset, argument: str, column: str) -> Floats:

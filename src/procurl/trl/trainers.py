@@ -40,7 +40,7 @@ class PromptCurriculum(Trainer):
         *args: as for TRL's trainer.
         strategy: a name, or a strategy from `make_strategy` that learns from outcomes.
         contexts: columns of `train_dataset`, or an embedding [rows, d], by which prompts share
-            evidence; None: each prompt is judged by its own rewards.
+            evidence; None: each prompt is judged by its own rewards and the mean of all.
         pass_rate: column of `train_dataset` with the pass rates of the model before training.
         **kwargs: as for TRL's trainer.
     """
