@@ -40,8 +40,8 @@ ESTIMATES = {
 IF_TRUE = {
     "failure": "add easier tasks, or wait until the agent wins some",
     "success": "add harder tasks, or stop training",
-    "alike": "nothing, unless you know that tasks differ; then give the pool contexts, and show the "
-    "task in the observation",
+    "alike": "nothing, unless you know that tasks differ; then give the pool contexts, and show "
+    "the task in the observation",
 }
 # Estimate success from the training episodes.
 BY_EPISODES = (DEFAULT_STRATEGY, DEFAULT_GROUP_STRATEGY, "procurl-out")
