@@ -252,11 +252,14 @@ def test_a_pool_with_other_columns_is_refused_before_training(option, tmp_path, 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_kill_and_a_closing_terminal_end_a_command_as_ctrl_c_does(number, monkeypatch, capsys):
-    before = signal.getsignal(number)
-    monkeypatch.setattr(cli, "_envs", lambda _: signal.raise_signal(number))
-    assert main(["envs"]) == 130
-    assert "run the same command to resume" in capsys.readouterr().err
-    assert signal.getsignal(number) is before
+    before = signal.signal(number, signal.SIG_DFL)  # `nohup make test` ignores SIGHUP
+    try:
+        monkeypatch.setattr(cli, "_envs", lambda _: signal.raise_signal(number))
+        assert main(["envs"]) == 130
+        assert "run the same command to resume" in capsys.readouterr().err
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_nohup_ignores_a_closing_terminal(monkeypatch):
