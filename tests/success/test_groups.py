@@ -6,6 +6,7 @@ import pytest
 from procurl import Curriculum, Evidence, JointSuccess, TaskPool, make_strategy
 from procurl.internals.settings import AUTO, describe
 from procurl.success.groups import GroupVariance, add_groups, episodes_worth, no_groups
+from procurl.success.joint import _shared
 
 
 def after(outcomes, expected=0.5, known=0.0, before=None):
@@ -88,6 +89,14 @@ def test_many_episodes_on_one_task_say_little_about_its_neighbors():
     by_count = JointSuccess().bind(TaskPool.from_seeds(4))
     state = by_count.update(by_count.init(4), given)
     assert state.around == pytest.approx(np.full(4, 30.5 / 37))
+
+
+def test_faded_episodes_count_no_more_near_a_task_than_on_it():
+    """a = 1/4: less than an episode counts as it is, one as one, 31 as 5/4 · 31 / 31.25."""
+    played = np.array([0.0, 0.1, 1.0, 31.0])
+    wins, near = _shared(played / 2, played, 0.25)
+    assert near == pytest.approx([0.0, 0.1, 1.0, 1.24])
+    assert wins == pytest.approx(near / 2)
 
 
 def test_the_first_rewards_are_compared_with_nothing():

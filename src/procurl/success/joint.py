@@ -258,7 +258,7 @@ class JointSuccess(Success):
         """[n] the rate of wins near each task."""
         wins, played, weight = counts.wins, counts.wins + counts.losses, a
         if self._finds_weight:
-            wins, played = by_blocks(lambda won, all: _shared(won, all, a), wins, played)
+            wins, played = by_blocks(lambda won, total: _shared(won, total, a), wins, played)
             weight = 1.0
         if self.cells is not None:
             return cell_rates(self.cells, wins, played, weight)
