@@ -3,7 +3,7 @@
     python benchmarks/gpu_packages.py [--folder build/gpu_packages] [--python 3.12]
 
 The folder holds unpacked wheels without files that are never imported (tests, viewers, headers).
-Copy it to the machine, which needs JAX, Flax, Optax and SciPy already, and add it to PYTHONPATH.
+Copy it to the machine, which needs JAX, Optax and SciPy already, and add it to PYTHONPATH.
 """
 
 import argparse

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 NEVER = sys.maxsize  # training steps between evaluations, to disable them
-PACKAGES = ("jax", "jaxlib", "flax", "optax", "stable_baselines3", "torch", "gymnasium", "numpy")
+PACKAGES = ("jax", "jaxlib", "optax", "stable_baselines3", "torch", "gymnasium", "numpy")
 
 
 def make_runs(env: str, strategy: str, seeds: int, n_envs: int = 1, ppo: Any = None) -> Any:

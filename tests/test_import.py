@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HEAVY = {"jax", "torch", "scipy", "gymnasium", "mujoco", "ray", "matplotlib", "pandas", "flax"}
+HEAVY = {"jax", "torch", "scipy", "gymnasium", "mujoco", "ray", "matplotlib", "pandas"}
 
 
 def run(code: str) -> str:

@@ -23,7 +23,7 @@ def test_every_listed_name_exists(package):
     ("package", "heavy"),
     [
         ("procurl.envs", ("jax", "torch", "stable_baselines3", "PIL", "mujoco", "scipy")),
-        ("procurl.ppo", ("jax", "optax", "flax", "torch", "gymnasium", "mujoco")),
+        ("procurl.ppo", ("jax", "optax", "torch", "gymnasium", "mujoco")),
     ],
 )
 def test_importing_a_package_loads_no_heavy_one(package, heavy):

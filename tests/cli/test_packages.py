@@ -5,7 +5,7 @@ import pytest
 from procurl.cli import main, packages
 from procurl.internals import extras
 
-TRAINERS = {"jax", "flax", "optax", "stable_baselines3", "gymnasium"}
+TRAINERS = {"jax", "optax", "stable_baselines3", "gymnasium"}
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def hide(monkeypatch):
         (
             {"matplotlib", "PIL", *TRAINERS},
             ["pointmass-s"],
-            "matplotlib, pillow, jax, flax and optax are not installed: "
+            "matplotlib, pillow, jax and optax are not installed: "
             "pip install 'procurl[report,jax]'",
         ),
         (
@@ -38,7 +38,7 @@ def hide(monkeypatch):
         (
             TRAINERS,
             ["CartPole-v1", "--engine", "host"],
-            "jax, flax, optax and gymnasium are not installed: pip install 'procurl[jax,sb3]'",
+            "jax, optax and gymnasium are not installed: pip install 'procurl[jax,sb3]'",
         ),
         (TRAINERS, ["pointmass-s", "--algo", "SAC"], "pip install 'procurl[sb3]'"),
         (

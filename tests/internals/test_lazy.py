@@ -33,7 +33,7 @@ def test_an_unknown_name_is_an_attribute_error(package):
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
-        ("flax.linen", "made.Runs needs flax: pip install 'procurl\\[jax\\]'"),
+        ("optax.losses", "made.Runs needs optax: pip install 'procurl\\[jax\\]'"),
         ("elsewhere", "^import of elsewhere halted"),
     ],
 )

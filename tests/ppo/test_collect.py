@@ -1,6 +1,6 @@
 """Training steps: what the environments did, replayed one by one outside the compiled loop."""
 
-from functools import cache, partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -34,8 +34,7 @@ class Case:
     def __init__(self, env):
         self.env = env
         self.network = actor_critic(SMALL, head_of(env))
-        init = partial(init_params, self.network, observation_size=len(env.observation_low))
-        self.params = jax.jit(init)(jax.random.key(0))
+        self.params = init_params(self.network, 0, len(env.observation_low))
         self.keys = jax.random.split(jax.random.key(1), 3)
         self.start = enter(env, jnp.asarray(CONTEXTS), jnp.asarray([2, 0, 3]), jax.random.key(2))
         self.program = jax.jit(self.collect)

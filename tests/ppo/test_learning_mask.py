@@ -10,6 +10,7 @@ import pytest
 from procurl import make_strategy
 from procurl.ppo import programs
 from procurl.ppo.collect import Rollout
+from procurl.ppo.learning.networks import init_params
 from procurl.ppo.learning.update import init_student
 from procurl.ppo.programs import Agent
 from tests.ppo.host.host_runs import after as after_updates
@@ -30,10 +31,10 @@ def agent():
 def played(agent):
     """(student, rollout, last observations) of one update on all tasks."""
     even = jnp.asarray(np.arange(1.0, N + 1.0) / N)
-    training = agent.begin(jnp.asarray(CONTEXTS), even, jax.random.key(0))
-    params = training.student.params
+    params = init_params(agent.actor.network, 0, agent.actor.observation_size)
+    lanes = agent.actor.begin(jnp.asarray(CONTEXTS), even, *jax.random.split(jax.random.key(0)))
     lanes, rollout = agent.actor.collect(
-        jnp.asarray(CONTEXTS), params, training.lanes, even, KEY, SMALL.n_steps // 4
+        jnp.asarray(CONTEXTS), params, lanes, even, KEY, SMALL.n_steps // 4
     )
     return init_student(params), rollout, lanes.observations
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from procurl.ppo import programs
+from procurl.ppo.learning.networks import init_batch, init_params
 from procurl.ppo.learning.update import Diagnostics
 from procurl.ppo.programs import Agent, TrainingState
 from procurl.ppo.student import RolloutSummary
@@ -46,9 +47,13 @@ def fresh():
 
 def begun(agent, seed):
     """The second of three runs side by side, like all that the tests of `Runs` train."""
+    return jax.tree.map(lambda array: np.asarray(array[1]), begin_three(agent, seed))
+
+
+def begin_three(agent, seed):
+    params = init_batch(agent.actor.network, range(seed, seed + 3), agent.actor.observation_size)
     keys = jax.random.split(jax.random.key(seed), 3)
-    training = programs.begin_agents(agent, POOL, jnp.tile(EVEN, (3, 1)), keys)
-    return jax.tree.map(lambda array: np.asarray(array[1]), training)
+    return programs.begin_agents(agent, params, POOL, jnp.tile(EVEN, (3, 1)), keys)
 
 
 class Update(NamedTuple):
@@ -66,9 +71,8 @@ class Update(NamedTuple):
 )
 def update(request):
     agent = agent_in(request.param)
-    keys = jax.random.split(jax.random.key(0), 3)
     ppo = jax.tree.map(lambda number: jnp.full(3, number, dtype=jnp.float32), PPO)
-    before = programs.begin_agents(agent, POOL, jnp.tile(EVEN, (3, 1)), keys)
+    before = begin_three(agent, seed=0)
     kept = jax.tree.map(lambda array: np.asarray(array[1]), before)
     after, summary, diagnostics, going = programs.train(
         agent, ppo, POOL, before, jnp.tile(EVEN, (3, 1)), UPDATE_KEYS, jnp.ones(3, dtype=bool)
@@ -80,7 +84,7 @@ def update(request):
 
 def test_begins_on_tasks_of_the_first_distribution():
     agent = agent_in(StepCorridor(), n_envs=600)
-    lanes = jax.jit(lambda key: agent.begin(POOL, EVEN, key).lanes)(jax.random.key(0))
+    lanes = jax.jit(agent.actor.begin)(POOL, EVEN, *jax.random.split(jax.random.key(0)))
     counts = np.bincount(lanes.tasks, minlength=N)
     sigma = np.sqrt(600 * (1 / N) * (1 - 1 / N))
     assert np.all(np.abs(counts - 600 / N) <= 4.0 * sigma)
@@ -88,7 +92,7 @@ def test_begins_on_tasks_of_the_first_distribution():
     np.testing.assert_array_equal(lanes.env.length, LENGTHS[np.asarray(lanes.tasks)])
 
 
-def test_keys_decide_weights_and_first_tasks():
+def test_seeds_decide_weights_and_first_tasks():
     agent = agent_in(StepCorridor())
     one, again, other = (begun(agent, seed) for seed in (0, 0, 1))
     assert same(one, again)
@@ -151,7 +155,10 @@ def test_learning_changes_every_weight_that_was_used_and_is_finite(update):
 
 def test_one_environment_takes_as_many_steps_per_update():
     agent = agent_in(StepCorridor(), n_envs=1)
-    before = jax.eval_shape(agent.begin, POOL, EVEN, jax.random.key(0))
+    params = init_params(agent.actor.network, 0, agent.actor.observation_size)
+    before = jax.eval_shape(
+        partial(agent.begin, has_anchor=False), params, POOL, EVEN, jax.random.key(0)
+    )
     shapes = jax.eval_shape(agent.train, SMALL, POOL, before, EVEN, jax.random.key(1))
     assert shapes[1].tasks.shape == (SMALL.n_steps, 1)
 

@@ -38,7 +38,7 @@ NETWORK = actor_critic(SMALL, head_of(ENV))
 
 @pytest.fixture(scope="module")
 def params():
-    return jax.jit(partial(init_params, NETWORK, observation_size=2 * LONGEST))(jax.random.key(0))
+    return init_params(NETWORK, 0, 2 * LONGEST)
 
 
 def test_a_start_is_not_random_unless_the_environment_says_so():

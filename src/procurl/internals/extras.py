@@ -8,7 +8,6 @@ _PACKAGES = {
     "matplotlib": ("matplotlib", "report"),
     "PIL": ("pillow", "report"),
     "jax": ("jax", "jax"),
-    "flax": ("flax", "jax"),
     "optax": ("optax", "jax"),
     "stable_baselines3": ("stable-baselines3", "sb3"),
     "gymnasium": ("gymnasium", "sb3"),
@@ -16,7 +15,7 @@ _PACKAGES = {
     "ray": ("ray", "ray"),
 }
 REPORT = ("matplotlib", "PIL")
-JAX = ("jax", "flax", "optax")
+JAX = ("jax", "optax")
 SB3 = ("stable_baselines3", "gymnasium")
 
 

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from procurl.envs.array_env import ArrayEnv
 from procurl.internals.arrays import Array
 from procurl.ppo.episodes import choose
+from procurl.ppo.gpu.scan import scan
 from procurl.ppo.learning.networks import ActorCritic, CategoricalHead, GaussianHead, forward
 
 
@@ -126,4 +126,4 @@ def collect(
         )
         return following, taken
 
-    return lax.scan(step, lanes, draws)
+    return scan(step, lanes, draws)

@@ -17,8 +17,9 @@ from procurl.internals.arrays import Array
 from procurl.ppo.actor import Actor
 from procurl.ppo.collect import Lanes, head_of
 from procurl.ppo.episodes import choose
+from procurl.ppo.gpu.repeatable import REPEATABLE
 from procurl.ppo.learning.anchor import Anchor, first_anchor, next_anchor
-from procurl.ppo.learning.networks import actor_critic, init_params
+from procurl.ppo.learning.networks import Params, actor_critic
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import Diagnostics, StudentState, init_student
 from procurl.ppo.student import RolloutSummary, Student
@@ -64,12 +65,11 @@ class Agent:
         return cls(Actor(env, network, n_envs), Student(network))
 
     def begin(
-        self, contexts: Array, cumulative: Array, key: Array, has_anchor: bool = False
+        self, params: Params, contexts: Array, cumulative: Array, key: Array, has_anchor: bool
     ) -> TrainingState:
-        """Fresh weights, and environments on tasks of the teacher's first distribution."""
-        weight_key, task_key = jax.random.split(key)
-        params = init_params(self.actor.network, weight_key, self.actor.observation_size)
-        lanes = self.actor.begin(contexts, cumulative, task_key, jax.random.fold_in(key, 2))
+        """The weights `params`, and environments on tasks of the teacher's first distribution."""
+        task_key, noise_key = jax.random.split(key)
+        lanes = self.actor.begin(contexts, cumulative, task_key, noise_key)
         student = init_student(params)
         return TrainingState(student, lanes, first_anchor(student) if has_anchor else None)
 
@@ -162,28 +162,29 @@ def own_pools(actor: Actor, contexts: Array) -> PoolArrays:
 
 @partial(jax.jit, static_argnames=("agent", "has_anchor"))
 def begin_agents(
-    agent: Agent, contexts: Array, cumulative: Array, keys: Array, has_anchor: bool = False
+    agent: Agent,
+    params: Params,
+    contexts: Array,
+    cumulative: Array,
+    keys: Array,
+    has_anchor: bool = False,
 ) -> TrainingState:
-    """The first state of every run."""
+    """The first state of every run, with the weights `params` [w, …]."""
 
-    # One run after another: orthogonal initialization compiles far more slowly for many at once.
-    def one(run: tuple[Array, Array, Array | None]) -> TrainingState:
-        cumulative, key, own = run
-        return agent.begin(contexts if own is None else own, cumulative, key, has_anchor)
+    def one(params: Params, cumulative: Array, key: Array, own: Array | None) -> TrainingState:
+        return agent.begin(params, contexts if own is None else own, cumulative, key, has_anchor)
 
-    begun: TrainingState = jax.lax.map(one, (cumulative, keys, _own(contexts, contexts)))
+    begun: TrainingState = _each_run(one, params, cumulative, keys, _own(contexts, contexts))
     return begun
 
 
 @partial(jax.jit, static_argnames=("teacher", "runs"))
 def begin_teachers(teacher: Teacher, strategies: Strategy, runs: int) -> Teaching:
-    begin: Any = jax.vmap(teacher.begin, axis_size=runs)
-    begun: Teaching = begin(strategies)
+    begun: Teaching = jax.vmap(teacher.begin, axis_size=runs)(strategies)
     return begun
 
 
-@partial(jax.jit, static_argnames=("agent", "patience"), donate_argnames="training")
-def train(
+def _train(
     agent: Agent,
     ppo: PPOSettings,
     contexts: Array,
@@ -220,7 +221,14 @@ def train(
     return choose(going, after, training), summary, diagnostics, going
 
 
-@partial(jax.jit, static_argnames=("classroom", "refresh"), donate_argnames="teaching")
+_compile = partial(jax.jit, static_argnames=("agent", "patience"), donate_argnames="training")
+train = _compile(_train)
+train_repeatably = _compile(_train, compiler_options=REPEATABLE)
+_compile_repeatably = partial(jax.jit, compiler_options=REPEATABLE)
+_compile_teaching = partial(_compile_repeatably, donate_argnames="teaching")
+
+
+@partial(_compile_teaching, static_argnames=("classroom", "refresh"))
 def teach(
     classroom: Classroom,
     strategies: Strategy,
@@ -263,7 +271,7 @@ def teach(
     return choose(going, after, teaching), going
 
 
-@partial(jax.jit, static_argnames=("classroom", "width"), donate_argnames="teaching")
+@partial(_compile_teaching, static_argnames=("classroom", "width"))
 def teach_by_rollouts(
     classroom: Classroom,
     strategies: Strategy,
@@ -295,15 +303,15 @@ def teach_by_rollouts(
         episodes = episodes._replace(tasks=tasks)
         return teacher.refresh(strategy, teaching, update.step, values, noise_key, episodes)
 
-    everything = strategies, update.params, teaching, keys, _own(pool.contexts, pool)
-    mine = jax.tree.map(lambda leaf: leaf[rows], everything)
+    all_runs = strategies, update.params, teaching, keys, _own(pool.contexts, pool)
+    mine = jax.tree.map(lambda leaf: leaf[rows], all_runs)
     after: Teaching = jax.tree.map(
         lambda leaf, new: leaf.at[rows].set(new), teaching, _each_run(one, *mine)
     )
     return after
 
 
-@partial(jax.jit, static_argnames=("actor", "width", "episodes", "stochastic"))
+@partial(_compile_repeatably, static_argnames=("actor", "width", "episodes", "stochastic"))
 def evaluate(
     actor: Actor,
     contexts: Array,
@@ -323,8 +331,7 @@ def evaluate(
         tasks = contexts if own is None else own
         return actor.evaluate(params, tasks, key, width, episodes, stochastic)
 
-    returns: Array = _each_run(one, params, keys, _own(contexts, contexts))
-    return returns
+    return _each_run(one, params, keys, _own(contexts, contexts))
 
 
 @jax.jit
@@ -353,8 +360,7 @@ def redistribute(strategies: Strategy, teaching: Teaching, where: Array) -> Teac
 
     def one(strategy: Strategy, teaching: Teaching) -> Teaching:
         cumulative = cumulative_of(strategy.probabilities(teaching.strategy))
-        sound = teaching.sound & (cumulative[-1] > 0.0)
-        return teaching._replace(cumulative=cumulative, sound=sound)
+        return teaching._replace(cumulative=cumulative, sound=teaching.sound & (cumulative[-1] > 0))
 
     return choose(where, jax.vmap(one)(strategies, teaching), teaching)
 

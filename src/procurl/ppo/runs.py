@@ -19,6 +19,9 @@ from procurl.ppo.batch_pools import bind_strategies, evaluation_tasks, require_o
 from procurl.ppo.episodes import choose
 from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.evaluation.teacher_part import snapshots, teacher_scalars
+from procurl.ppo.gpu.repeatable import is_repeatable
+from procurl.ppo.gpu.shape import Shape
+from procurl.ppo.learning.networks import init_batch
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.picks import PickLog
 from procurl.ppo.programs import (
@@ -100,6 +103,8 @@ class Runs:
             observe = jax.jit(self.agent.actor.initial_observations)
             self._pool = PoolArrays(self._tasks.whole, observe(self._tasks.whole))
         kept = min(-(-self.evaluation.every // settings.n_steps), MAX_LOGGED_UPDATES)
+        shape = Shape.of(self.agent.actor.network, settings, self.agent.actor.observation_size)
+        self._repeatable = is_repeatable(shape)
         self.evaluations = [[] for _ in self.seeds]
         self.picks = PickLog(w, settings.n_steps, kept)
         self.state = self._begin()
@@ -130,7 +135,9 @@ class Runs:
         teaching = programs.begin_teachers(self.teacher, self._strategies, w)
         contexts, cumulative = self._pool.contexts, teaching.cumulative
         has_anchor = self.strategies[0].patience is not None
-        training = programs.begin_agents(self.agent, contexts, cumulative, keys, has_anchor)
+        actor = self.agent.actor
+        params = init_batch(actor.network, self.seeds, actor.observation_size)
+        training = programs.begin_agents(self.agent, params, contexts, cumulative, keys, has_anchor)
         state: RunsState = first_state(training, teaching)
         return state
 
@@ -145,7 +152,8 @@ class Runs:
         before = self.train_steps
         state = self.state
         keys = programs.run_keys(self._seeds, PURPOSE.train, self.updates)
-        training, summary, _, alive = programs.train(
+        train = programs.train_repeatably if self._repeatable else programs.train
+        training, summary, _, alive = train(
             self.agent,
             self._ppo,
             self._pool.contexts,

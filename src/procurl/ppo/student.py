@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from procurl.internals.arrays import Array
 from procurl.ppo.collect import Rollout
 from procurl.ppo.episodes import choose
+from procurl.ppo.gpu.update import update
 from procurl.ppo.learning.advantages import estimate_advantages
 from procurl.ppo.learning.networks import ActorCritic, forward
 from procurl.ppo.learning.settings import PPOSettings
@@ -17,7 +18,6 @@ from procurl.ppo.learning.update import (
     Diagnostics,
     StudentState,
     draw_permutations,
-    update,
 )
 from procurl.strategies.kept_steps import kept_steps
 

@@ -7,7 +7,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-LEARNING = ("jax", "jaxlib", "flax", "optax", "stable-baselines3", "torch")
+LEARNING = ("jax", "jaxlib", "optax", "stable-baselines3", "torch")
 PACKAGES = ("procurl", "numpy", *LEARNING, "gymnasium", "mujoco", "ray")
 
 

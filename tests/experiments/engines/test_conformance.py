@@ -27,7 +27,7 @@ from procurl.records.evaluation import SCALARS, Evaluation, scalar_values
 from procurl.records.experiment import Contender, Experiment
 from tests.experiments.corridor import SavedCorridor, lengths
 
-ENVIRONMENTS = {"jax": "pointmass-s", "host": "ballcatching", "sb3": "pointmass-s"}
+ENVIRONMENTS = {"jax": "pointmass-d", "host": "ballcatching", "sb3": "pointmass-d"}
 TASKS = 3
 STEPS, EVERY = 160, 64
 SMALL = PPOSettings(

@@ -261,13 +261,13 @@ def test_a_full_device_is_reported_and_a_bug_keeps_its_traceback():
 
 def fail(ours, theirs):
     ours.close()
-    theirs.send(ImportError("flax is not installed"))
+    theirs.send(ImportError("optax is not installed"))
 
 
 def test_sending_to_a_process_that_failed_raises_its_error():
     worker = make_worker(fail)
     worker.process.join()
-    with pytest.raises(ImportError, match="flax is not installed"):
+    with pytest.raises(ImportError, match="optax is not installed"):
         worker.send("batch")
 
 

@@ -22,7 +22,8 @@ from procurl.ppo.host import run as host
 from procurl.ppo.host.env import HostEnv
 from procurl.ppo.host.run import HostRun
 from procurl.ppo.learning.networks import actor_critic, forward
-from procurl.ppo.programs import PURPOSE, Agent
+from procurl.ppo.programs import PURPOSE
+from procurl.ppo.runs import Runs
 from tests.ppo.host.host_runs import (
     IID,
     LINEAR,
@@ -117,10 +118,10 @@ def test_equals_the_compiled_engine_where_both_are_given_the_same_chance(env, ta
 
 def test_weights_begin_as_in_the_compiled_engine():
     run = host_run(seed=5)
-    agent = Agent.of(StepCorridor(), SMALL, 4)
-    even = jnp.arange(1.0, len(CONTEXTS) + 1.0)
-    begun = jax.jit(agent.begin)(jnp.asarray(CONTEXTS), even, run.random_key(PURPOSE.begin))
-    jax.tree.map(partial(np.testing.assert_allclose, atol=1e-6), run.params, begun.student.params)
+    pool = TaskPool(CONTEXTS)
+    compiled = Runs(StepCorridor(), pool, strategies=[IID] * 2, ppo=[SMALL] * 2, seeds=[4, 5])
+    second = jax.tree.map(lambda leaf: leaf[1], compiled.state.training.student.params)
+    jax.tree.map(np.testing.assert_array_equal, run.params, second)
 
 
 def test_the_rollout_is_what_was_played():

@@ -23,7 +23,6 @@ HEADS: dict[bool, GaussianHead | CategoricalHead] = {
     False: GaussianHead(2),
     True: CategoricalHead(3),
 }
-fresh = jax.jit(init_params, static_argnums=(0, 2))
 BOTH_KINDS = [(SHARED, False), (SEPARATE, True)]
 
 
@@ -33,8 +32,7 @@ def flat(params):
 
 def test_karel_has_the_layers_of_the_paper():
     network = actor_critic(paper_settings("basickarel"), CategoricalHead(6))
-    params = jax.eval_shape(lambda key: init_params(network, key, 88), jax.random.key(0))
-    shapes = jax.tree.map(lambda leaf: leaf.shape, params)
+    shapes = jax.tree.map(lambda leaf: leaf.shape, init_params(network, 0, 88))
     kernels = {name: layer["kernel"] for name, layer in shapes.items() if name != "head"}
     assert kernels == {
         "policy_0": (88, 512),
@@ -49,7 +47,7 @@ def test_karel_has_the_layers_of_the_paper():
 def test_without_layers_of_any_kind_policy_and_value_are_linear():
     settings = PPOSettings(policy_layers=(), value_layers=())
     network = actor_critic(settings, GaussianHead(2))
-    params = fresh(network, jax.random.key(0), 5)
+    params = init_params(network, 0, 5)
     observation = jnp.arange(5.0)
     policy, value = forward(network, params, observation)
     assert_allclose(policy.mean, observation @ params["head"]["output"]["kernel"], atol=1e-6)
@@ -60,7 +58,7 @@ def test_without_layers_of_any_kind_policy_and_value_are_linear():
 def test_fresh_weights_have_the_form_of_stable_baselines3(settings, discrete):
     """Same names and shapes; all singular values equal its gain; zero biases and log std."""
     network = actor_critic(settings, HEADS[discrete])
-    ours = flat(fresh(network, jax.random.key(3), OBSERVATION_SIZE))
+    ours = flat(init_params(network, 3, OBSERVATION_SIZE))
     theirs = flat(params_of(make_model(settings, 1, discrete=discrete, double=False)))
     assert {name: leaf.shape for name, leaf in ours.items()} == {
         name: leaf.shape for name, leaf in theirs.items()
@@ -79,16 +77,15 @@ def test_fresh_weights_have_the_form_of_stable_baselines3(settings, discrete):
 def test_fresh_weights_favor_no_direction():
     """The entries of a random orthogonal 4×4 matrix have mean 0 and variance 1/4, each of them."""
     network = actor_critic(PPOSettings(policy_layers=(4,), value_layers=()), GaussianHead(1))
-    keys = jax.random.split(jax.random.key(0), 4000)
-    params = jax.jit(jax.vmap(lambda key: init_params(network, key, 4)))(keys)
-    kernels = np.asarray(params["policy_0"]["kernel"]) / np.sqrt(2)
+    each = [init_params(network, seed, 4) for seed in range(4000)]
+    kernels = np.stack([params["policy_0"]["kernel"] for params in each]) / np.sqrt(2)
     assert np.abs(kernels.mean(axis=0)).max() < 5 * 0.5 / np.sqrt(4000)
     assert_allclose(kernels.var(axis=0), 0.25, rtol=0.1)
 
 
 def test_layers_start_different():
     settings = PPOSettings(policy_layers=(8,), value_layers=(8,))
-    params = fresh(actor_critic(settings, GaussianHead(1)), jax.random.key(0), 8)
+    params = init_params(actor_critic(settings, GaussianHead(1)), 0, 8)
     assert np.abs(params["policy_0"]["kernel"] - params["value_0"]["kernel"]).max() > 0.1
 
 

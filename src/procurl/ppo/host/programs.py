@@ -14,7 +14,7 @@ from procurl.internals.arrays import Array, Floats32, Ids
 from procurl.ppo.collect import Rollout, draw_tasks
 from procurl.ppo.learning.anchor import next_anchor
 from procurl.ppo.learning.distributions import Categorical, Gaussian
-from procurl.ppo.learning.networks import ActorCritic, GaussianHead, forward, init_params
+from procurl.ppo.learning.networks import ActorCritic, GaussianHead, forward
 from procurl.ppo.student import Student
 from procurl.ppo.teacher import Teacher, Teaching
 
@@ -111,7 +111,6 @@ def value_tasks(
     return teacher.value_tasks(teaching, value, observations)
 
 
-fresh_params = jax.jit(init_params, static_argnames=("network", "observation_size"))
 draw_task_ids = jax.jit(draw_tasks, static_argnames="shape")
 learn = jax.jit(Student.learn, static_argnums=0)
 move_anchor = jax.jit(next_anchor, static_argnames="patience")

@@ -31,7 +31,6 @@ from procurl.ppo.host.programs import (
     draw_task_ids,
     endless_noise,
     env_seed,
-    fresh_params,
     learn,
     move_anchor,
     refresh,
@@ -42,7 +41,7 @@ from procurl.ppo.host.programs import (
 )
 from procurl.ppo.host.state import HostState
 from procurl.ppo.learning.anchor import first_anchor
-from procurl.ppo.learning.networks import actor_critic
+from procurl.ppo.learning.networks import actor_critic, init_params
 from procurl.ppo.learning.settings import PPOSettings
 from procurl.ppo.learning.update import init_student
 from procurl.ppo.picks import PickLog
@@ -138,9 +137,9 @@ class HostRun:
         self._snapshot_at = positions(self._snapshot_tasks, self._evaluated)
 
     def _begin(self) -> None:
-        weight_key, rest = jax.random.split(self.random_key(PURPOSE.begin))
-        task_key, env_key = jax.random.split(rest)
-        params = fresh_params(self.network, weight_key, self._host.observation_size)
+        task_key, env_key = jax.random.split(self.random_key(PURPOSE.begin))
+        initial = init_params(self.network, self.seed, self._host.observation_size)
+        params = jax.tree.map(jnp.asarray, initial)
         teaching = self.teacher.begin(self.strategy)
         student = init_student(params)
         anchor = None if self.strategy.patience is None else first_anchor(student)

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 
 from procurl.internals.arrays import Array
 
+UNROLLED = 16  # steps
+
 
 class Advantages(NamedTuple):
     """Learning targets for a rollout of T steps in b environments."""
@@ -48,5 +50,8 @@ def estimate_advantages(
         return advantage, advantage
 
     start = jnp.zeros_like(last_values)
-    _, advantages = jax.lax.scan(backwards, start, (deltas, gae_lambda * discounts), reverse=True)
+    # Unrolled, because a GPU takes longer to start a step than to compute it.
+    _, advantages = jax.lax.scan(
+        backwards, start, (deltas, gae_lambda * discounts), reverse=True, unroll=UNROLLED
+    )
     return Advantages(advantages, advantages + values)

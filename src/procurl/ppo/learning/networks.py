@@ -6,15 +6,16 @@ depend on the observation and starts at 0.
 """
 
 import math
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from procurl.internals.arrays import Array
+from procurl.internals.arrays import Array, Floats
 from procurl.ppo.learning.distributions import ActionDistribution, Categorical, Gaussian
 from procurl.ppo.learning.settings import PPOSettings
 
@@ -23,43 +24,39 @@ POLICY_GAIN = 0.01
 VALUE_GAIN = 1.0
 # Full single precision: a GPU would otherwise round factors to ten bits.
 PRECISION = lax.Precision.HIGHEST
+STREAM = 3  # of the weights: other random numbers than anything else that has the run's seed
+
+Params: TypeAlias = dict[str, Any]  # layers by name, each a kernel [in, out] and a bias [out]
 
 
-class GaussianHead(nn.Module):
+@dataclass(frozen=True)
+class GaussianHead:
     """Continuous actions of `size` dimensions."""
 
     size: int
 
-    @nn.compact
-    def __call__(self, features: Array) -> Gaussian:
-        mean = _dense(self.size, POLICY_GAIN, "output")(features)
-        return Gaussian(mean, self.param("log_std", nn.initializers.zeros, (self.size,)))
+    def __call__(self, params: Params, features: Array) -> Gaussian:
+        return Gaussian(_dense(params["output"], features), params["log_std"])
 
 
-class CategoricalHead(nn.Module):
+@dataclass(frozen=True)
+class CategoricalHead:
     """`size` discrete actions."""
 
     size: int
 
-    @nn.compact
-    def __call__(self, features: Array) -> Categorical:
-        return Categorical(_dense(self.size, POLICY_GAIN, "output")(features))
+    def __call__(self, params: Params, features: Array) -> Categorical:
+        return Categorical(_dense(params["output"], features))
 
 
-class ActorCritic(nn.Module):
-    """Policy and value of observations [..., o], the value [...]."""
+@dataclass(frozen=True)
+class ActorCritic:
+    """The widths of the layers, and the kind of policy."""
 
     head: GaussianHead | CategoricalHead
     shared_layers: tuple[int, ...]
     policy_layers: tuple[int, ...]
     value_layers: tuple[int, ...]
-
-    @nn.compact
-    def __call__(self, observations: Array) -> tuple[ActionDistribution, Array]:
-        shared = _hidden(observations, self.shared_layers, "shared")
-        policy = self.head(_hidden(shared, self.policy_layers, "policy"))
-        values = _dense(1, VALUE_GAIN, "value")(_hidden(shared, self.value_layers, "value"))
-        return policy, jnp.squeeze(values, axis=-1)
 
 
 def actor_critic(settings: PPOSettings, head: GaussianHead | CategoricalHead) -> ActorCritic:
@@ -67,52 +64,67 @@ def actor_critic(settings: PPOSettings, head: GaussianHead | CategoricalHead) ->
     return ActorCritic(head, settings.shared_layers, settings.policy_layers, settings.value_layers)
 
 
-def init_params(network: ActorCritic, key: Array, observation_size: int) -> dict[str, Array]:
-    """Initial parameters, a nested dict of float32 arrays."""
-    params: dict[str, Array] = network.init(key, jnp.zeros((1, observation_size)))["params"]
+def init_params(network: ActorCritic, seed: int, observation_size: int) -> Params:
+    """Initial parameters, arrays of float32.
+
+    NumPy draws them: XLA would need seconds to compile a program that runs once.
+    """
+    rng = np.random.default_rng((seed, STREAM))
+    params: Params = {}
+
+    def add_hidden(name: str, size: int, widths: tuple[int, ...]) -> int:
+        for index, width in enumerate(widths):
+            params[f"{name}_{index}"] = _init_dense(rng, size, width, HIDDEN_GAIN)
+            size = width
+        return size
+
+    shared = add_hidden("shared", observation_size, network.shared_layers)
+    policy = add_hidden("policy", shared, network.policy_layers)
+    value = add_hidden("value", shared, network.value_layers)
+    params["head"] = {"output": _init_dense(rng, policy, network.head.size, POLICY_GAIN)}
+    if isinstance(network.head, GaussianHead):
+        params["head"]["log_std"] = np.zeros(network.head.size, np.float32)
+    params["value"] = _init_dense(rng, value, 1, VALUE_GAIN)
     return params
 
 
+def init_batch(network: ActorCritic, seeds: Sequence[int], observation_size: int) -> Params:
+    """Initial parameters [w, …] of one run per seed."""
+    each = [init_params(network, seed, observation_size) for seed in seeds]
+    batch: Params = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
+    return batch
+
+
 def forward(
-    network: ActorCritic, params: dict[str, Array], observations: Array
+    network: ActorCritic, params: Params, observations: Array
 ) -> tuple[ActionDistribution, Array]:
     """The policy at observations [..., o] and their values [...]; unused results cost nothing."""
-    outputs: tuple[ActionDistribution, Array] = network.apply({"params": params}, observations)
-    return outputs
+
+    def hidden(name: str, widths: tuple[int, ...], features: Array) -> Array:
+        for index in range(len(widths)):
+            features = jax.nn.relu(_dense(params[f"{name}_{index}"], features))
+        return features
+
+    shared = hidden("shared", network.shared_layers, observations)
+    policy = network.head(params["head"], hidden("policy", network.policy_layers, shared))
+    values = _dense(params["value"], hidden("value", network.value_layers, shared))
+    return policy, jnp.squeeze(values, axis=-1)
 
 
-def _dense(width: int, gain: float, name: str) -> nn.Dense:
-    def kernel_init(key: Array, shape: tuple[int, int], dtype: Any) -> Array:
-        return gain * orthogonal(key, shape).astype(dtype)
-
-    return nn.Dense(width, kernel_init=kernel_init, precision=PRECISION, name=name)
+def _dense(layer: Params, features: Array) -> Array:
+    """[..., out] of features [..., in]."""
+    return jnp.dot(features, layer["kernel"], precision=PRECISION) + layer["bias"]
 
 
-@partial(jax.jit, static_argnames="shape")
-def orthogonal(key: Array, shape: tuple[int, int]) -> Array:
-    """A uniformly random matrix with orthonormal rows or columns, whichever are fewer.
-
-    Gram–Schmidt, each vector orthogonalized twice against rounding. The result equals that of a QR
-    decomposition, for which JAX would call LAPACK: on a CPU its threads wait for each other, for
-    seconds on a busy machine and forever if several runs are vmapped (jaxlib 0.10). Compiled, so
-    that it is traced once per shape: Flax traces the initializer again whenever a layer is applied.
-    """
-    vectors = jax.random.normal(key, (max(shape), min(shape))).T
-    numbers = jnp.arange(len(vectors))
-
-    def straighten(i: Array, vectors: Array) -> Array:
-        vector = vectors[i]
-        for _ in range(2):
-            shares = jnp.where(numbers < i, jnp.dot(vectors, vector, precision=PRECISION), 0.0)
-            vector = vector - jnp.dot(shares, vectors, precision=PRECISION)
-        return vectors.at[i].set(vector / jnp.linalg.norm(vector))
-
-    vectors = lax.fori_loop(0, len(vectors), straighten, vectors)
-    return vectors if shape[0] < shape[1] else vectors.T
+def _init_dense(rng: np.random.Generator, size: int, width: int, gain: float) -> Params:
+    kernel = (gain * orthogonal(rng, size, width)).astype(np.float32)
+    return {"kernel": kernel, "bias": np.zeros(width, np.float32)}
 
 
-def _hidden(features: Array, widths: tuple[int, ...], name: str) -> Array:
-    """`features` after one ReLU layer per width; unchanged if there are none."""
-    for index, width in enumerate(widths):
-        features = nn.relu(_dense(width, HIDDEN_GAIN, f"{name}_{index}")(features))
-    return features
+def orthogonal(rng: np.random.Generator, rows: int, columns: int) -> Floats:
+    """A uniformly random matrix with orthonormal rows or columns, whichever are fewer."""
+    normal = rng.standard_normal((max(rows, columns), min(rows, columns)))
+    vectors, upper = np.linalg.qr(normal)
+    vectors *= np.sign(np.diagonal(upper))  # without it, QR would favor some directions
+    whole: Floats = vectors.T if rows < columns else vectors
+    return whole
