@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from procurl import Curriculum, Evidence, TaskPool, make_strategy
-from procurl.monitor import REFRESHES, CurriculumMonitor
+from procurl.monitor import REFRESHES, CurriculumMonitor, _is_even
 
 N = 4
+
+
+def outcomes(wins, losses):
+    return Evidence(1, wins=np.asarray(wins), losses=np.asarray(losses))
 
 
 def pool():
@@ -33,7 +37,7 @@ def test_calibration_by_hand():
     monitor = CurriculumMonitor("mine", pool())
     success = np.array([0.05, 0.55, 0.58, 1.0])
     assert monitor.calibration is None
-    monitor.add_episodes(success, np.array([5.0, 2.0, 4.0, 10.0]), np.array([5.0, 8.0, 6.0, 0.0]))
+    monitor.add_episodes(success, outcomes([5.0, 2.0, 4.0, 10.0], [5.0, 8.0, 6.0, 0.0]))
     # By bins: |0.5 − 5| for the first, |5.5 + 5.8 − 6| for the next two, nothing for the last.
     found = monitor.calibration
     assert found.error == pytest.approx((4.5 + 5.3) / 40)
@@ -43,10 +47,10 @@ def test_calibration_by_hand():
 
 def test_calibration_forgets():
     monitor = CurriculumMonitor("mine", pool())
-    monitor.add_episodes(np.zeros(N), np.full(N, 100.0), np.zeros(N))
+    monitor.add_episodes(np.zeros(N), outcomes(np.full(N, 100.0), np.zeros(N)))
     assert monitor.calibration.error == pytest.approx(1.0)
     for _ in range(20):
-        monitor.add_episodes(np.ones(N), np.full(N, 100.0), np.zeros(N))
+        monitor.add_episodes(np.ones(N), outcomes(np.full(N, 100.0), np.zeros(N)))
     assert monitor.calibration.error < 0.01
 
 
@@ -55,7 +59,7 @@ def test_a_perfect_estimate_of_coins_is_well_calibrated():
     success = np.array([0.2, 0.5, 0.5, 0.9])
     for _ in range(300):
         wins = (rng.random(N) < success).astype(float)
-        monitor.add_episodes(success, wins, 1.0 - wins)
+        monitor.add_episodes(success, outcomes(wins, 1.0 - wins))
     assert monitor.calibration.error < 0.08  # what chance leaves of about 300 episodes
 
 
@@ -154,6 +158,21 @@ def test_a_curriculum_with_an_effect_says_nothing(caplog):
     assert messages(caplog) == []
 
 
+def large(n=400_000):
+    p = np.full(n, 1.0 / n)
+    half = np.where(np.arange(n) < n // 2, 2.0, 0.0) / n
+    one = 0.9 * p + np.where(np.arange(n) == 3, 0.1, 0.0)
+    random = np.random.default_rng(0).gamma(4.0, size=n)
+    return {"even": p, "nearly": random / random.sum(), "half": half, "one task": one}
+
+
+@pytest.mark.parametrize(
+    ("name", "even"), [("even", True), ("nearly", True), ("half", False), ("one task", False)]
+)
+def test_every_fourth_task_of_a_large_pool_tells_whether_it_is_drawn_from_evenly(name, even):
+    assert _is_even(large()[name]) is even
+
+
 def test_little_evidence_is_no_reason_to_warn(caplog):
     tasks = TaskPool([[float(task)] for task in range(1000)])
     curriculum = Curriculum("procurl-out", tasks)
@@ -216,7 +235,7 @@ def test_an_estimate_that_was_wrong_for_a_while_is_not_worth_a_warning(caplog):
     with caplog.at_level(logging.WARNING):
         for step in range(3 * REFRESHES):
             right = success if step % 10 == 0 else 1.0 - success
-            monitor.add_episodes(success, played * right, played * (1.0 - right))
+            monitor.add_episodes(success, outcomes(played * right, played * (1.0 - right)))
             monitor.add_refresh(p, success, step)
     assert messages(caplog) == []
 
@@ -226,7 +245,7 @@ def test_procurl_out_is_not_recommended_to_itself(caplog):
     p, success = np.array([0.1, 0.4, 0.4, 0.1]), np.array([0.1, 0.5, 0.5, 0.9])
     with caplog.at_level(logging.WARNING):
         for step in range(REFRESHES):
-            monitor.add_episodes(success, 20 * (1.0 - success), 20 * success)
+            monitor.add_episodes(success, outcomes(20 * (1.0 - success), 20 * success))
             monitor.add_refresh(p, success, step)
     [message] = messages(caplog)
     assert "use procurl" not in message

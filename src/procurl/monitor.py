@@ -21,6 +21,7 @@ from procurl.strategies.registry import (
     strategy_name,
 )
 from procurl.strategies.strategy import Strategy
+from procurl.success.played import played_tasks
 from procurl.tasks.pool import TaskPool
 
 BINS = 5  # of estimates, within which outcomes are averaged
@@ -28,6 +29,8 @@ MEMORY = 300.0  # episodes that calibration is measured on, about
 FEWEST_EPISODES = 20  # for calibration to be known
 REFRESHES = 20  # without an effect, after which a user is warned
 EVEN = 0.99  # share of the largest entropy from which tasks count as drawn evenly
+TYPICAL = 0.95  # share of their mass if the tasks looked at stand for all
+LOOKED_AT = 100_000  # tasks, at least, that tell whether a large pool is drawn from evenly
 EDGE = 0.02  # estimates this close to 0 or 1 do not tell tasks apart
 NEAR_EDGE = 0.1  # likewise for the mean, if tasks are drawn evenly
 WELL_CALIBRATED = 0.15  # the largest error of an estimate to trust
@@ -97,20 +100,18 @@ class CurriculumMonitor:
         means = (float(sums.sum() / total) for sums in (estimated, achieved))
         return Calibration(float(error), *means)
 
-    def add_episodes(self, success: Floats, wins: Floats, losses: Floats) -> None:
+    def add_episodes(self, success: Floats, evidence: Evidence) -> None:
         """Compare the outcomes of training episodes with the estimate that they were drawn by.
 
         Args:
             success: [n] the estimate.
-            wins: [n] episodes won since then.
-            losses: [n] episodes lost since then.
+            evidence: that has come since then, with wins and losses.
         """
-        played = wins + losses
-        kept = (1.0 - 1.0 / MEMORY) ** float(played.sum())
-        tasks = np.flatnonzero(played != 0.0)  # few of a large pool
-        success, wins, played = success[tasks], wins[tasks], played[tasks]
+        tasks, wins, losses, _ = played_tasks(evidence)
+        success, episodes = success[tasks].astype(np.float64), wins + losses
+        kept = (1.0 - 1.0 / MEMORY) ** float(episodes.sum())
         bins = np.minimum((success * BINS).astype(np.int64), BINS - 1)
-        new = EpisodeSums(success * played, wins, played)
+        new = EpisodeSums(success * episodes, wins, episodes)
         self._sums = EpisodeSums(
             *(
                 kept * sums + np.bincount(bins, weights, BINS)
@@ -118,7 +119,7 @@ class CurriculumMonitor:
             )
         )
         if self._idle_refreshes:
-            self._idle_visits = (self._idle_visits or 0) + len(tasks)
+            self._idle_visits = (self._idle_visits or 0) + len(wins)
 
     def add_refresh(self, probabilities: Floats, success: Floats | None, step: float) -> None:
         """Warn once if the distribution stays uniform, or the estimate stays extreme or poor.
@@ -262,13 +263,24 @@ def _better_estimate(strategy: str) -> str:
     )
 
 
+def _is_even(probabilities: Floats) -> bool:
+    """Whether tasks are drawn about evenly; of a large pool every k-th task tells."""
+    n = len(probabilities)
+    some = probabilities[:: max(1, n // LOOKED_AT)]
+    total = float(some.sum())
+    if abs(total * n / len(some) - 1.0) > 1.0 - TYPICAL:  # others are likelier, or less likely
+        return False
+    missing = math.log(len(some)) - entropy_of(some / total)  # about as much as in the whole pool
+    return missing <= (1.0 - EVEN) * math.log(n)
+
+
 def _kind_of_idleness(probabilities: Floats, success: Floats | None) -> str | None:
     """Why a curriculum has no effect: `failure`, `success`, `alike` or `even`; None if it has."""
     if len(probabilities) < 2:
         return None
     if success is not None and (success.max() < EDGE or success.min() > 1.0 - EDGE):
         return "failure" if success.max() < EDGE else "success"
-    if entropy_of(probabilities) < EVEN * math.log(len(probabilities)):
+    if not _is_even(probabilities):
         return None
     if success is None:
         return "even"

@@ -5,8 +5,7 @@ import pytest
 
 from procurl import Curriculum, Evidence, Scale, TaskPool, strategy_names
 from procurl.internals import arrays
-from procurl.success import counts
-from procurl.tasks import neighbors
+from procurl.tasks import cells, neighbors
 
 N = 300
 CONTEXTS = np.random.default_rng(0).random((N, 3))
@@ -55,7 +54,7 @@ def distributions(name):
 def test_blocks_and_single_precision_change_no_distribution(monkeypatch, name):
     assert name in strategy_names()
     expected, _ = distributions(name)
-    for module in (arrays, counts, neighbors):
+    for module in (arrays, cells, neighbors):
         monkeypatch.setattr(module, "BLOCK", 64)
     for module in (arrays, neighbors):
         monkeypatch.setattr(module, "LARGE", 128)

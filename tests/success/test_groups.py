@@ -7,6 +7,7 @@ from procurl import Curriculum, Evidence, JointSuccess, TaskPool, make_strategy
 from procurl.internals.settings import AUTO, describe
 from procurl.success.groups import GroupVariance, add_groups, episodes_worth, no_groups
 from procurl.success.joint import _shared
+from procurl.success.played import Played
 
 
 def after(outcomes, expected=0.5, known=0.0, before=None):
@@ -17,7 +18,7 @@ def after(outcomes, expected=0.5, known=0.0, before=None):
         no_groups() if before is None else before,
         np.array([expected]),
         np.array([known]),
-        *(np.array([each]) for each in given),
+        Played(..., *(np.array([each]) for each in given)),
     )
 
 

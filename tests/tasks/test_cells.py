@@ -34,6 +34,17 @@ def test_cells_are_balanced_and_hold_each_task_once(n, kind):
     assert ((rates > 0.5) & (rates < 1.0)).all()  # and none is NaN
 
 
+def test_a_large_pool_has_larger_cells_not_more(monkeypatch):
+    monkeypatch.setattr("procurl.tasks.cells.MOST", 8)
+    contexts = np.random.default_rng(0).random((100, 2))
+    cells = nested_cells(contexts)
+    assert cells.tasks.shape == (8, 13)
+    wins, total = np.arange(100.0), np.full(100, 100.0)
+    rates = cell_rates(cells, wins, total, 1e-9)
+    expected = [wins[cells.cell == cells.cell[task]].mean() / 100 for task in range(100)]
+    np.testing.assert_allclose(rates, expected, rtol=1e-6)
+
+
 def test_a_cell_is_halved_in_the_column_in_which_its_tasks_differ_most():
     """Two clusters, far apart in the first column; within each, the second column differs."""
     far = np.repeat([0.0, 100.0], 8)

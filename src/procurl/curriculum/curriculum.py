@@ -304,10 +304,10 @@ class Curriculum:
 
     def _update(self, evidence: Evidence) -> None:
         """Update the strategy with evidence that was checked."""
-        before = self.success() if self._observed else None
-        if before is not None and evidence.wins is not None and evidence.losses is not None:
-            wins, losses = np.asarray(evidence.wins), np.asarray(evidence.losses)
-            self._monitor.add_episodes(before, wins, losses)
+        if self._observed and evidence.wins is not None and evidence.losses is not None:
+            before = self.strategy.estimated_success(self._state)
+            if before is not None:
+                self._monitor.add_episodes(np.asarray(before), evidence)
         self._forget_distribution()  # first, since pools may be large
         self._state = self.strategy.update(self._state, evidence)
         self._observed = self._renewal_due = True

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.evidence import Evidence
-from procurl.internals.arrays import BLOCK, Array, by_blocks, namespace, pool_array, power
-from procurl.success.normalize import keep_finite
+from procurl.evidence import Scale
+from procurl.internals.arrays import Array, namespace, pool_array, power
+from procurl.success.played import Played
 
 DECAY = 0.7  # of wins and losses, per pass over the pool
 VISITS = 16.0  # episodes on a task after which those before mostly no longer count
@@ -30,89 +30,70 @@ def no_counts(n: int, partial: bool = False) -> OutcomeCounts:
     return OutcomeCounts(pool_array(n), pool_array(n), np.zeros(()), np.ones(()), kept)
 
 
-def fading(played: Array, decay: Array) -> Array:
-    """[n] the factor by which older episodes fade while new ones are `played` [n].
+class Fading(NamedTuple):
+    """The factors by which older outcomes fade."""
+
+    of_all: Array  # []  those of every task
+    per_episode: Array | None = None  # []  those of a task, for each new episode on it; None: 1
+
+
+def fading(n: int, played: Played, decay: Array) -> Fading:
+    """How older outcomes fade on a pool of n tasks of which some were `played`.
 
     Those of all tasks fade by `decay` per pass over the pool, by the share of its tasks that were
     played, and those of a task that was played fade as new ones replace them.
     """
-    xp = namespace(played, decay)
-    share = xp.mean((played > 0.0).astype(played.dtype))
-    of_all = decay**share
-    return by_blocks(lambda own: of_all * power(1.0 - 1.0 / VISITS, own), played)
+    xp = namespace(played.episodes, decay)
+    share = xp.sum((played.episodes > 0.0).astype(played.episodes.dtype)) / n
+    return Fading(decay**share, 1.0 - 1.0 / VISITS)
 
 
-def fast_fading(played: Array) -> Array:
-    """[] the factor by which `RECENT` episodes fade while new ones are `played` [n]."""
-    return (1.0 - 1.0 / RECENT) ** namespace(played).sum(played)
+def fast_fading(played: Played) -> Fading:
+    """`RECENT` episodes fade while new ones are `played`."""
+    return Fading((1.0 - 1.0 / RECENT) ** namespace(played.episodes).sum(played.episodes))
 
 
-def episodes_of(evidence: Evidence) -> Array:
-    """[n] how many episodes each task was played, 0 where that is not finite."""
+def add_outcomes(
+    counts: OutcomeCounts, played: Played, faded: Fading, scale: Scale | None
+) -> OutcomeCounts:
+    """The counts after the episodes of `played`; older ones fade.
 
-    def episodes(wins: Array, losses: Array) -> Array:
-        played = wins + losses
-        xp = namespace(played)
-        return xp.where(xp.isfinite(played), played, 0.0)
-
-    return by_blocks(episodes, evidence.wins, evidence.losses)
-
-
-def of_played(wins: Array, losses: Array, *others: Array) -> tuple[Array, ...]:
-    """All arrays [n] as they are; on NumPy and a large pool, the entries of the tasks played."""
-    arrays = (wins, losses, *others)
-    if namespace(*arrays) is not np or wins.shape[0] <= BLOCK:
-        return arrays
-    played = np.flatnonzero((wins != 0.0) | (losses != 0.0))
-    return tuple(array[played] for array in arrays)
-
-
-def add_outcomes(counts: OutcomeCounts, evidence: Evidence, faded: Array) -> OutcomeCounts:
-    """The counts after the episodes of `evidence`; older ones are multiplied by `faded`.
-
-    If the range of returns has changed since, older episodes are measured anew.
+    If the range of returns, `scale`, has changed since, older episodes are measured anew.
     """
-    xp = namespace(counts.wins, evidence.wins, faded)
-    counts = _rescale(counts, evidence)
-    faded = xp.broadcast_to(faded, counts.wins.shape)
-    partial = counts.partial
-    if partial is not None:
-        wins, losses, new = evidence.wins, evidence.losses, evidence.partial
-        new = xp.zeros_like(wins) if new is None else new
-        if xp is not np or new.any() or partial.any():  # else every outcome was 0 or 1
-            partial = by_blocks(_add_partial, partial, new, wins, losses, faded)
+    counts = _rescale(counts, scale)
+    factor = faded.of_all
+    if faded.per_episode is not None:
+        factor = factor * power(faded.per_episode, played.episodes)
+
+    def add(count: Array, new: Array) -> Array:
+        there = (count[played.tasks] * factor + new).astype(count.dtype, copy=False)
+        if played.tasks is ...:
+            return there
+        whole = count * count.dtype.type(faded.of_all)
+        whole[played.tasks] = there
+        return whole
+
+    xp, partial = namespace(counts.wins, played.wins), counts.partial
+    if partial is not None and (xp is not np or played.partial.any() or partial.any()):
+        partial = add(partial, xp.minimum(played.partial, _whole(played.wins, played.losses)))
     return counts._replace(
-        wins=by_blocks(_add, counts.wins, evidence.wins, faded),
-        losses=by_blocks(_add, counts.losses, evidence.losses, faded),
+        wins=add(counts.wins, played.wins),
+        losses=add(counts.losses, played.losses),
         partial=partial,
     )
 
 
-def _add(count: Array, new: Array, faded: Array) -> Array:
-    """[n] the faded `count` and what is `new`, if that is finite."""
-    nothing = namespace(count, new).zeros_like(count)
-    return (count * faded + keep_finite(new, nothing)).astype(count.dtype, copy=False)
-
-
-def _add_partial(partial: Array, new: Array, wins: Array, losses: Array, faded: Array) -> Array:
-    """[n] likewise for `partial`, of which `wins` and `losses` allow no more than `_whole`."""
-    xp = namespace(partial, new, wins)
-    nothing = xp.zeros_like(partial)
-    most = _whole(keep_finite(wins, nothing), keep_finite(losses, nothing))
-    return _add(partial, xp.minimum(keep_finite(new, nothing), most), faded)
-
-
-def _rescale(counts: OutcomeCounts, evidence: Evidence) -> OutcomeCounts:
-    """The counts on the range of `evidence.scale`, with as many episodes as before.
+def _rescale(counts: OutcomeCounts, scale: Scale | None) -> OutcomeCounts:
+    """The counts on the range of `scale`, with as many episodes as before.
 
     A task with S wins and F losses on [l, h] has a total return of S·h + F·l.
     """
-    if evidence.scale is None:
+    if scale is None:
         return counts
-    xp = namespace(counts.wins, evidence.scale.low)
+    xp = namespace(counts.wins, scale.low)
     dtype = counts.low.dtype
-    low = xp.asarray(evidence.scale.low, dtype=dtype)
-    high = xp.asarray(evidence.scale.high, dtype=dtype)
+    low = xp.asarray(scale.low, dtype=dtype)
+    high = xp.asarray(scale.high, dtype=dtype)
     same = (low == counts.low) & (high == counts.high)
     if xp is np and same:  # nothing to compute on a large pool
         return counts

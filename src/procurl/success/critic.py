@@ -11,10 +11,11 @@ from procurl.internals.checks import require_bounds, require_choice, require_int
 from procurl.internals.settings import ADDED, AUTO
 from procurl.success.bounds import Bound, are_found, complete_bounds
 from procurl.success.calibration import calibrated_values
-from procurl.success.counts import OutcomeCounts, add_outcomes, episodes_of, fast_fading, no_counts
+from procurl.success.counts import OutcomeCounts, add_outcomes, fast_fading, no_counts
 from procurl.success.drift import Drift, next_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
+from procurl.success.played import played_tasks
 
 
 class CriticState(NamedTuple):
@@ -95,6 +96,7 @@ def _with_episodes(
     outcomes: CriticOutcomes, predicted: Array, evidence: Evidence
 ) -> CriticOutcomes:
     """What is known after the episodes of `evidence`, whose success was `predicted` [n]."""
-    counts = add_outcomes(outcomes.counts, evidence, fast_fading(episodes_of(evidence)))
-    drift = next_drift(outcomes.drift, outcomes.started, predicted, evidence)
+    played = played_tasks(evidence)
+    counts = add_outcomes(outcomes.counts, played, fast_fading(played), evidence.scale)
+    drift = next_drift(outcomes.drift, outcomes.started, predicted, played)
     return CriticOutcomes(counts, drift, namespace(counts.wins).asarray(True))

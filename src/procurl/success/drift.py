@@ -4,10 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, by_blocks, namespace
-from procurl.success.counts import of_played
-from procurl.success.normalize import keep_finite
+from procurl.success.played import Played
 
 WINDOW = 32.0  # recent episodes that show how far the agent has come
 CAUTION = 2.0  # as much information as eight episodes on tasks of medium difficulty
@@ -27,13 +25,10 @@ def no_drift() -> Drift:
     return Drift(np.zeros(()), np.zeros(()))
 
 
-def next_drift(drift: Drift, started: Array, predicted: Array, evidence: Evidence) -> Drift:
-    """The drift after the episodes of `evidence`, none before there was a prediction."""
-    xp = namespace(predicted, evidence.wins, started)
-    wins, losses, predicted = of_played(evidence.wins, evidence.losses, predicted)
-    nothing = xp.zeros_like(predicted)
-    wins, losses = keep_finite(wins, nothing), keep_finite(losses, nothing)
-    after = follow_drift(drift, predicted, wins, losses)
+def next_drift(drift: Drift, started: Array, predicted: Array, played: Played) -> Drift:
+    """The drift after the episodes of `played`, none before there was a prediction [n]."""
+    xp = namespace(predicted, played.wins, started)
+    after = follow_drift(drift, predicted[played.tasks], played.wins, played.losses)
     return Drift(*(xp.where(started, new, old) for new, old in zip(after, drift, strict=True)))
 
 

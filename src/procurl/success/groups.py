@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.internals.arrays import Array, namespace
-from procurl.success.normalize import keep_finite
+from procurl.success.played import Played
 
 WINDOW = 256.0  # groups that count
 CAUTION = 1.0  # weight of the first guess, one half: as much variance as four even groups have
@@ -26,12 +26,7 @@ def no_groups() -> GroupVariance:
 
 
 def add_groups(
-    variance: GroupVariance,
-    expected: Array,
-    known: Array,
-    wins: Array,
-    losses: Array,
-    partial: Array,
+    variance: GroupVariance, expected: Array, known: Array, played: Played
 ) -> GroupVariance:
     """The variance after new episodes; two or more on a task are a group.
 
@@ -39,11 +34,10 @@ def add_groups(
         variance: of the groups before.
         expected: [m] the rate of wins of each task, by what was known without its own episodes.
         known: [m] episodes that were known of it.
-        wins, losses, partial: [m] of its new episodes, see `Evidence`.
+        played: the new episodes on m tasks.
     """
+    _, wins, losses, partial = played
     xp = namespace(expected, known, wins)
-    nothing = xp.zeros_like(expected)
-    wins, losses, partial = (keep_finite(each, nothing) for each in (wins, losses, partial))
     counts = (wins + losses >= 2.0) & (known < NEW)
     size = xp.where(counts, wins + losses, 2.0)
     squares = wins - xp.minimum(partial, wins)  # Σ w²

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from procurl.evidence import Evidence
+from procurl.evidence import Evidence, Scale
 from procurl.internals.arrays import Array, by_blocks, namespace, pool_array, select
 from procurl.internals.checks import (
     require_bounds,
@@ -19,18 +19,18 @@ from procurl.success.bounds import Bound, are_given, complete_bounds
 from procurl.success.calibration import calibrate_unless, calibrated_values
 from procurl.success.counts import (
     DECAY,
+    Fading,
     OutcomeCounts,
     add_outcomes,
-    episodes_of,
     fading,
     fast_fading,
     no_counts,
-    of_played,
 )
 from procurl.success.drift import EDGE, Drift, next_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, RolloutPlan, Success
 from procurl.success.groups import GroupVariance, add_groups, episodes_worth, no_groups
 from procurl.success.normalize import keep_finite
+from procurl.success.played import Played, played_tasks
 from procurl.success.rollout_outcomes import with_rollouts
 from procurl.tasks.cells import Cells, cell_rates, nested_cells
 from procurl.tasks.pool import TaskPool
@@ -127,10 +127,11 @@ class JointSuccess(Success):
         if self.budget is not None:
             evidence = with_rollouts(evidence, self.outcomes)
         xp = namespace(state.around, evidence.wins)
-        counts, recent, fast = self._count(state, evidence)
-        advantage = state.advantage * fast + self._gain(state, evidence)
-        drift = next_drift(state.drift, state.started, state.estimate, evidence)
-        groups = self._groups(state, evidence)
+        played = played_tasks(evidence)
+        counts, recent, fast = self._count(state, played, evidence.scale)
+        advantage = state.advantage * fast + self._gain(state, played)
+        drift = next_drift(state.drift, state.started, state.estimate, played)
+        groups = self._groups(state, played)
         a = self._weight(groups)
 
         around = self._around(counts, a)
@@ -212,18 +213,16 @@ class JointSuccess(Success):
         return 1.0 / self.known(state)
 
     def _count(
-        self, state: JointState, evidence: Evidence
+        self, state: JointState, played: Played, scale: Scale | None
     ) -> tuple[OutcomeCounts, OutcomeCounts, Array]:
-        """(counts, recent counts, [] how fast these fade) after the episodes of `evidence`."""
-        wins: Array = evidence.wins
-        xp = namespace(state.around, wins)
-        measured = evidence._replace(scale=None) if are_given(self) else evidence
-        played = episodes_of(evidence)
-        fast = fast_fading(played)
-        won = xp.any((wins > 0.0) & xp.isfinite(wins))
-        faded = xp.where(won, fading(played, self.decay), 1.0)
-        counts = add_outcomes(state.counts, measured, faded)
-        return counts, add_outcomes(state.recent, measured, fast), fast
+        """(counts, recent counts, [] how fast these fade) after the episodes of `played`."""
+        xp = namespace(state.around, played.wins)
+        scale = None if are_given(self) else scale
+        won = xp.any(played.wins > 0.0)
+        faded, fast = fading(state.around.shape[0], played, self.decay), fast_fading(played)
+        faded = Fading(*(xp.where(won, factor, 1.0) for factor in faded))
+        counts = add_outcomes(state.counts, played, faded, scale)
+        return counts, add_outcomes(state.recent, played, fast, scale), fast.of_all
 
     @property
     def _finds_weight(self) -> bool:
@@ -233,24 +232,15 @@ class JointSuccess(Success):
         """[] a."""
         return self.prior_weight if groups is None else episodes_worth(groups)
 
-    def _groups(self, state: JointState, evidence: Evidence) -> GroupVariance | None:
-        """What groups have shown after `evidence`; nothing before there was a rate to expect."""
+    def _groups(self, state: JointState, played: Played) -> GroupVariance | None:
+        """What groups have shown after `played`; nothing before there was a rate to expect."""
         if state.groups is None:
             return None
-        xp = namespace(state.around, evidence.wins)
-        none = xp.zeros_like(evidence.wins)
-        wins, losses, partial, critic, around, won, lost = of_played(
-            evidence.wins,
-            evidence.losses,
-            none if evidence.partial is None else evidence.partial,
-            state.critic,
-            state.around,
-            state.counts.wins,
-            state.counts.losses,
-        )
-        trust = xp.where(state.judged, _sigmoid(state.advantage), 0.0)
-        expected = shifted(_mixed(state.judged, trust, critic, around), state.drift)
-        after = add_groups(state.groups, expected, won + lost, wins, losses, partial)
+        at, won, lost = played.tasks, state.counts.wins, state.counts.losses
+        trust = namespace(played.wins).where(state.judged, _sigmoid(state.advantage), 0.0)
+        mixed = _mixed(state.judged, trust, state.critic[at], state.around[at])
+        expected = shifted(mixed, state.drift)
+        after = add_groups(state.groups, expected, won[at] + lost[at], played)
         chosen: GroupVariance = select(state.started, after, state.groups)
         return chosen
 
@@ -281,22 +271,16 @@ class JointSuccess(Success):
                 lambda new, old: xp.clip(keep_finite(new, old), 0.0, 1.0), new, state.critic
             )
 
-    def _gain(self, state: JointState, evidence: Evidence) -> Array:
+    def _gain(self, state: JointState, played: Played) -> Array:
         """[] log-likelihood of the latest outcomes by the critic, less that by the near tasks."""
-        xp = namespace(state.around, evidence.wins)
+        xp = namespace(state.around, played.wins)
         if xp is np and not state.judged:
             return np.zeros(())
-        wins: Array = evidence.wins
-        losses: Array = evidence.losses
-        critic, around = state.critic, state.around
-        if xp is np:  # few of a large pool
-            played = np.flatnonzero((wins != 0.0) | (losses != 0.0))
-            wins, losses, critic, around = (x[played] for x in (wins, losses, critic, around))
-        nothing = xp.zeros_like(around)
-        wins, losses = keep_finite(wins, nothing), keep_finite(losses, nothing)
-        critic = xp.clip(_spoken(critic, around), EDGE, 1.0 - EDGE)
+        around = state.around[played.tasks]
+        critic = xp.clip(_spoken(state.critic[played.tasks], around), EDGE, 1.0 - EDGE)
         around = xp.clip(around, EDGE, 1.0 - EDGE)
-        gain = wins * xp.log(critic / around) + losses * xp.log((1.0 - critic) / (1.0 - around))
+        by_wins = played.wins * xp.log(critic / around)
+        gain = by_wins + played.losses * xp.log((1.0 - critic) / (1.0 - around))
         return xp.where(state.judged, xp.sum(gain), 0.0)
 
     def _partial_share(self, counts: OutcomeCounts) -> Array | None:

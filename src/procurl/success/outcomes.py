@@ -20,9 +20,9 @@ from procurl.success.bounds import Bound, are_given, complete_bounds
 from procurl.success.calibration import calibrate_unless, calibrated_values
 from procurl.success.counts import (
     DECAY,
+    Fading,
     OutcomeCounts,
     add_outcomes,
-    episodes_of,
     fading,
     fast_fading,
     no_counts,
@@ -30,6 +30,7 @@ from procurl.success.counts import (
 from procurl.success.drift import Drift, next_drift, no_drift, shifted
 from procurl.success.estimate import MEASURES, Success
 from procurl.success.normalize import keep_finite, normalize
+from procurl.success.played import Played, played_tasks
 from procurl.tasks.neighbors import Neighbors, nearest_neighbors
 from procurl.tasks.pool import TaskPool
 
@@ -106,15 +107,15 @@ class OutcomeSuccess(Success):
     def update(self, state: OutcomeState, evidence: Evidence) -> OutcomeState:
         xp = namespace(state.prior, evidence.wins, evidence.step)
         step = xp.asarray(evidence.step, dtype=state.step.dtype)
-        played = episodes_of(evidence)
+        played = played_tasks(evidence)
         if self.decay_steps is None:
-            faded = fading(played, self.decay)
+            faded = fading(state.prior.shape[0], played, self.decay)
         else:
-            faded = self.decay ** ((step - state.step) / self.decay_steps)
+            faded = Fading(self.decay ** ((step - state.step) / self.decay_steps))
         # With bounds, wins and losses are measured on them, not on what was seen.
-        measured = evidence._replace(scale=None) if are_given(self) else evidence
-        counts = add_outcomes(state.counts, measured, faded)
-        recent = add_outcomes(state.recent, measured, fast_fading(played))
+        scale = None if are_given(self) else evidence.scale
+        counts = add_outcomes(state.counts, played, faded, scale)
+        recent = add_outcomes(state.recent, played, fast_fading(played), scale)
         prior = self._prior(state, recent, evidence)
         near_wins, near_losses = self._share(counts.wins), self._share(counts.losses)
         weight = self.prior_weight
@@ -124,7 +125,7 @@ class OutcomeSuccess(Success):
             near_losses,
             prior,
         )
-        drift = self._drift(state, evidence)
+        drift = self._drift(state, played)
         started = xp.asarray(True)
         estimate = shifted(estimate, drift).astype(prior.dtype)
         return OutcomeState(step, counts, recent, drift, started, prior, estimate)
@@ -152,11 +153,11 @@ class OutcomeSuccess(Success):
         kernel = nearest_neighbors(pool.contexts, self.neighbors, self.bandwidth)
         return replace(self, kernel=kernel)
 
-    def _drift(self, state: OutcomeState, evidence: Evidence) -> Drift:
+    def _drift(self, state: OutcomeState, played: Played) -> Drift:
         """The drift after the latest episodes; none if outcomes fade by training steps."""
         if self.decay_steps is not None:
             return state.drift
-        return next_drift(state.drift, state.started, state.estimate, evidence)
+        return next_drift(state.drift, state.started, state.estimate, played)
 
     def _prior(self, state: OutcomeState, counts: OutcomeCounts, evidence: Evidence) -> Array:
         """[n] what the critic says, in [0, 1]."""

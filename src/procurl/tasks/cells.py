@@ -9,6 +9,8 @@ from procurl.internals.arrays import Array, namespace
 from procurl.tasks.scaling import scaled_columns
 
 SMALLEST = 4  # tasks in a cell of the finest level, at least
+MOST = 2**16  # cells of the finest level: what is known of each then stays in the cache
+BLOCK = 2**20  # tasks that NumPy counts at a time
 
 
 class Cells(NamedTuple):
@@ -32,7 +34,7 @@ def nested_cells(contexts: NDArray[np.floating]) -> Cells:
         column[:] = scaled_columns(contexts[:, j])
     order = positions = np.arange(n)  # `columns` [d, n] are in this order
     starts = np.array([0, n])
-    while n // (2 * (len(starts) - 1)) >= SMALLEST:
+    while 2 * (len(starts) - 1) <= min(MOST, n // SMALLEST):
         sizes, begins = np.diff(starts), starts[:-1]
         span = np.maximum.reduceat(columns, begins, 1) - np.minimum.reduceat(columns, begins, 1)
         widest = np.repeat(np.argmax(span, axis=0), sizes)
@@ -97,7 +99,9 @@ def _sums(cells: Cells, counts: Array) -> list[Array]:
     """Sums of `counts` [n] over the cells of every level, the finest first."""
     xp = namespace(counts, cells.tasks)
     if xp is np:  # reads a large pool in order
-        finest = np.bincount(cells.cell, counts, len(cells.tasks)).astype(counts.dtype, copy=False)
+        blocks = (slice(i, i + BLOCK) for i in range(0, len(counts), BLOCK))
+        each = [np.bincount(cells.cell[i], counts[i], len(cells.tasks)) for i in blocks]
+        finest = np.sum(each, axis=0).astype(counts.dtype, copy=False)
     else:
         padded = xp.concatenate([counts, xp.zeros(1, dtype=counts.dtype)])
         finest = xp.sum(xp.take(padded, cells.tasks), axis=1)

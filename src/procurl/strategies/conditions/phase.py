@@ -6,7 +6,8 @@ import numpy as np
 
 from procurl.evidence import Evidence
 from procurl.internals.arrays import Array, namespace
-from procurl.success.counts import OutcomeCounts, add_outcomes
+from procurl.success.counts import Fading, OutcomeCounts, add_outcomes
+from procurl.success.played import Played
 
 PHASE_FIELDS = ("wins", "losses", "scale")  # what a phase reads of `Evidence`, if it is there
 
@@ -64,10 +65,9 @@ def add_to_phase(phase: Phase, evidence: Evidence, tasks: Array, window: Array) 
     known = tasks & xp.isfinite(evidence.wins) & xp.isfinite(evidence.losses)
     wins = xp.sum(xp.where(known, evidence.wins, 0.0))
     losses = xp.sum(xp.where(known, evidence.losses, 0.0))
-    played = wins + losses
-    faded = (1.0 - 1.0 / window) ** played
-    totals = evidence._replace(wins=wins, losses=losses)
+    totals = Played(..., wins, losses, xp.zeros_like(wins))
+    faded = Fading((1.0 - 1.0 / window) ** totals.episodes)
     return phase._replace(
-        episodes=xp.asarray(phase.episodes + played, dtype=dtype),
-        counts=add_outcomes(phase.counts, totals, faded),
+        episodes=xp.asarray(phase.episodes + totals.episodes, dtype=dtype),
+        counts=add_outcomes(phase.counts, totals, faded, evidence.scale),
     )
