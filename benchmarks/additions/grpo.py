@@ -8,21 +8,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from additions.model import Parameters, generate, logits_of, read_prompts
-from additions.sums import (
-    ANSWER,
-    DIGITS,
-    PROMPT,
-    Numbers,
-    Tokens,
-    answers_of,
-    distinct_numbers,
-    draw_numbers,
-    prompts_of,
-)
+from additions.sums import Additions, Tokens, distinct_additions, random_additions
 
 BETAS, EPSILON, LARGEST_GRADIENT = (0.9, 0.99), 1e-8, 1.0
 WARM_UP_CHECK = 20  # steps
 WARM_UP_SEED = 1_000_033  # of the additions that decide when it ends
+LOOKED_UP_AT_ONCE = 1_000  # additions
 SMALLEST_SPREAD = 1e-4  # is added to the standard deviation of a group's rewards
 
 
@@ -64,24 +55,42 @@ def _like(per_run: Tensor, other: Tensor) -> Tensor:
     return per_run.view(-1, *([1] * (other.dim() - 1)))
 
 
-def answer_logits(models: Parameters, tokens: Tensor) -> Tensor:
-    """[r, b, ANSWER, v] of the tokens before each token of the answers in `tokens` [r, b, t]."""
-    return logits_of(models, tokens[:, :, :-1])[:, :, PROMPT - 1 :]
+def answer_logits(models: Parameters, prompts: Tensor, answers: Tensor) -> Tensor:
+    """[r, b, a, v] for each token of the answers [r, b, a] to the prompts [r, b, t]."""
+    tokens = torch.cat([prompts, answers[:, :, :-1]], dim=2)
+    return logits_of(models, tokens)[:, :, prompts.shape[2] - 1 :]
 
 
-def answer_log_probs(models: Parameters, tokens: Tensor) -> Tensor:
-    """[r, b, ANSWER] log-probability of each token of the answers in `tokens` [r, b, t]."""
-    log_probs = answer_logits(models, tokens).log_softmax(dim=-1)
-    return log_probs.gather(-1, tokens[:, :, PROMPT:, None]).squeeze(-1)
+def answer_log_probs(models: Parameters, prompts: Tensor, answers: Tensor) -> Tensor:
+    """[r, b, a] log-probability of each token of the answers [r, b, a] to prompts [r, b, t]."""
+    log_probs = answer_logits(models, prompts, answers).log_softmax(dim=-1)
+    return log_probs.gather(-1, answers[..., None]).squeeze(-1)
 
 
-def group_logits(models: Parameters, groups: Tensor) -> Tensor:
-    """[r, m · g, ANSWER, v] as `answer_logits` of m groups [r, m, g, t] that share a prompt each.
+def pass_rates(models: Parameters, run: int, additions: Additions) -> NDArray[np.float64]:
+    """[m] the probability with which a sample of one run's model solves each addition.
+
+    It is that of the correct answer, so that nothing need be sampled.
+    """
+    one = {name: value[run : run + 1] for name, value in models.items()}
+    device, rates = models["tokens"].device, []
+    with torch.no_grad():
+        for start in range(0, len(additions), LOOKED_UP_AT_ONCE):
+            some = additions[start : start + LOOKED_UP_AT_ONCE]
+            prompts = torch.as_tensor(some.prompts, device=device)[None]
+            answers = torch.as_tensor(some.answers, device=device)[None]
+            log_probs = answer_log_probs(one, prompts, answers)
+            rates.append(log_probs[0].sum(dim=1).exp().cpu().numpy())
+    return np.concatenate(rates).astype(np.float64).clip(0.0, 1.0)
+
+
+def group_logits(models: Parameters, prompts: Tensor, answers: Tensor) -> Tensor:
+    """[r, m · g, a, v] as `answer_logits`, of g answers [r, m, g, a] to each prompt [r, m, t].
 
     A prompt is read once for all its answers, which takes a third of the time.
     """
-    first, cache = read_prompts(models, groups[:, :, 0, :PROMPT], groups.shape[2])
-    rest = logits_of(models, groups.flatten(1, 2)[:, :, PROMPT:-1], cache)
+    first, cache = read_prompts(models, prompts, answers.shape[2])
+    rest = logits_of(models, answers.flatten(1, 2)[:, :, :-1], cache)
     return torch.cat([first[:, :, None], rest], dim=2)
 
 
@@ -105,32 +114,34 @@ def warm_up(
         steps: after which all stop, whatever their accuracy.
         rows: additions per step.
         rate: of learning.
-        shares: of each number of digits.
+        shares: of each number of digits, up to that of the longest numbers.
     """
     device = models["tokens"].device
     optimizer = Adam(models, rate)
-    check = distinct_numbers(np.random.default_rng(WARM_UP_SEED), 100)
+    check = distinct_additions(np.random.default_rng(WARM_UP_SEED), len(shares), 100)
     going = np.ones(len(rngs), dtype=bool)
     for step in range(steps):
         if step % WARM_UP_CHECK == 0:
             going &= accuracy(models, check).mean(axis=1) < until
             if not going.any():
                 break
-        batch = np.stack([_solved(rng, rows, shares) for rng in rngs])
-        log_probs = answer_log_probs(models, torch.as_tensor(batch, device=device))
+        batch = [_random_batch(rng, rows, shares) for rng in rngs]
+        prompts = torch.as_tensor(np.stack([each.prompts for each in batch]), device=device)
+        answers = torch.as_tensor(np.stack([each.answers for each in batch]), device=device)
+        log_probs = answer_log_probs(models, prompts, answers)
         optimizer.step(-log_probs.mean(dim=(1, 2)), torch.as_tensor(going, device=device))
 
 
-def _solved(rng: np.random.Generator, rows: int, shares: Sequence[float]) -> Tokens:
-    lengths = rng.choice(np.arange(1, DIGITS + 1), size=rows, p=shares)
-    numbers = draw_numbers(rng, lengths)
-    return np.concatenate([prompts_of(numbers), answers_of(numbers)], axis=1)
+def _random_batch(rng: np.random.Generator, rows: int, shares: Sequence[float]) -> Additions:
+    lengths = rng.choice(np.arange(1, len(shares) + 1), size=rows, p=shares)
+    return random_additions(rng, len(shares), lengths)
 
 
 def improve(
     models: Parameters,
     optimizer: Adam,
-    tokens: Tokens,
+    prompts: Tokens,
+    answers: Tokens,
     rewards: NDArray,
     active: NDArray,
     entropy: float = 0.0,
@@ -140,7 +151,8 @@ def improve(
     Args:
         models: of r runs.
         optimizer: theirs.
-        tokens: [r, k, g, t] prompts and answers, in k groups of g samples.
+        prompts: [r, k, t] one for each of k groups.
+        answers: [r, k, g, a] the g samples of each group.
         rewards: [r, k, g].
         active: [r] bool, the runs that update.
         entropy: weight of the entropy of answers, which keeps the model from becoming certain.
@@ -148,37 +160,40 @@ def improve(
     device = models["tokens"].device
     spread = rewards.std(axis=2, keepdims=True, ddof=1)
     advantages = (rewards - rewards.mean(axis=2, keepdims=True)) / (spread + SMALLEST_SPREAD)
-    tokens, advantages = _with_signal(tokens, advantages)
-    groups = torch.as_tensor(tokens, device=device)
-    log_probs = group_logits(models, groups).log_softmax(dim=-1)
-    chosen = log_probs.gather(-1, groups.flatten(1, 2)[:, :, PROMPT:, None])
-    weights = torch.as_tensor(advantages, dtype=torch.float32, device=device).flatten(1)[:, :, None]
-    gain = weights * chosen.squeeze(-1)
+    groups = _with_signal(advantages)
+    group_prompts = torch.as_tensor(_take(prompts, groups), device=device)
+    group_answers = torch.as_tensor(_take(answers, groups), device=device)
+    weights = torch.as_tensor(_take(advantages, groups), dtype=torch.float32, device=device)
+    weights = weights.flatten(1)[:, :, None]
+    log_probs = group_logits(models, group_prompts, group_answers).log_softmax(dim=-1)
+    gain = weights * log_probs.gather(-1, group_answers.flatten(1, 2)[..., None]).squeeze(-1)
     if entropy:
         spread_out = -(log_probs.exp() * log_probs).sum(dim=-1)
         gain = gain + entropy * (weights != 0.0) * spread_out
-    losses = -gain.sum(dim=(1, 2)) / (rewards[0].size * ANSWER)
+    losses = -gain.sum(dim=(1, 2)) / answers[0].size
     optimizer.step(losses, torch.as_tensor(active, device=device))
 
 
-def _with_signal(tokens: Tokens, advantages: NDArray) -> tuple[Tokens, NDArray]:
-    """[r, m, g, t] and [r, m, g] the groups with a signal: all others have no gradient.
+def _with_signal(advantages: NDArray) -> NDArray[np.int64]:
+    """[r, m] the groups of `advantages` [r, k, g] with a signal: all others have no gradient.
 
     Runs with fewer such groups than others are filled up with groups without a signal.
     """
     signal = np.any(advantages != 0.0, axis=2)  # [r, k]
     most = max(int(signal.sum(axis=1).max()), 1)
-    first = np.argsort(~signal, axis=1, kind="stable")[:, :most]
-    kept = np.take_along_axis(tokens, first[:, :, None, None], axis=1)
-    weights = np.take_along_axis(advantages, first[:, :, None], axis=1)
-    return kept, weights
+    return np.argsort(~signal, axis=1, kind="stable")[:, :most]
 
 
-def accuracy(models: Parameters, numbers: Numbers) -> NDArray[np.bool_]:
+def _take(values: NDArray, groups: NDArray[np.int64]) -> NDArray:
+    """[r, m, …] the `groups` [r, m] of each run's values [r, k, …]."""
+    return np.take_along_axis(values, groups.reshape(*groups.shape, *[1] * (values.ndim - 2)), 1)
+
+
+def accuracy(models: Parameters, additions: Additions) -> NDArray[np.bool_]:
     """[r, m] whether each run's most likely answer to each addition is correct."""
     device = models["tokens"].device
     runs = models["tokens"].shape[0]
-    prompts = torch.as_tensor(prompts_of(numbers), device=device).expand(runs, -1, -1)
-    given = generate(models, prompts, 1, None).cpu().numpy()
-    correct: NDArray[np.bool_] = np.all(given == answers_of(numbers), axis=2)
+    prompts = torch.as_tensor(additions.prompts, device=device).expand(runs, -1, -1)
+    answers = generate(models, prompts, 1, None).cpu().numpy()
+    correct: NDArray[np.bool_] = np.all(answers == additions.answers, axis=2)
     return correct

@@ -4,18 +4,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from additions.sums import ANSWER, PROMPT, VOCABULARY
+from additions.sums import VOCABULARY, token_count
 
 LAYERS, WIDTH, HEADS = 2, 128, 4
 Parameters = dict[str, Tensor]
 Cache = list[tuple[Tensor, Tensor]]  # keys and values of each layer, [r, b, h, t, w]
 
 
-def make_models(seeds: list[int], device: torch.device) -> Parameters:
-    """One model per seed; each is the same whichever others are made with it."""
+def make_models(seeds: list[int], digits: int, device: torch.device) -> Parameters:
+    """One model per seed; each is the same whichever others are made with it.
+
+    Each has as many positions as an addition of numbers with `digits` digits has tokens.
+    """
     shapes = {
         "tokens": (VOCABULARY, WIDTH),
-        "positions": (PROMPT + ANSWER, WIDTH),
+        "positions": (token_count(digits), WIDTH),
         "head": (WIDTH, VOCABULARY),
     }
     for layer in range(LAYERS):
@@ -94,7 +97,7 @@ def _extend(cache: Cache, layer: int, key: Tensor, value: Tensor) -> tuple[Tenso
 
 
 def read_prompts(models: Parameters, prompts: Tensor, samples: int) -> tuple[Tensor, Cache]:
-    """([r, b · samples, v] logits of the first answer token, cache) of prompts [r, b, PROMPT].
+    """([r, b · samples, v] logits of the first answer token, cache) of prompts [r, b, t].
 
     Each prompt is read once and repeated in place, `samples` times.
     """
@@ -104,21 +107,24 @@ def read_prompts(models: Parameters, prompts: Tensor, samples: int) -> tuple[Ten
 
 
 def generate(models: Parameters, prompts: Tensor, samples: int, draws: Tensor | None) -> Tensor:
-    """[r, b · samples, ANSWER] answers to the prompts [r, b, PROMPT], each repeated in place.
+    """[r, b · samples, a] answers to the prompts [r, b, t], each repeated in place.
+
+    An answer takes the positions of the model that the prompt leaves.
 
     Args:
         models: of r runs.
         prompts: tokens.
         samples: answers per prompt.
-        draws: [r, b · samples, ANSWER] uniform in [0, 1), which choose the tokens; None takes the
+        draws: [r, b · samples, a] uniform in [0, 1), which choose the tokens; None takes the
             most likely ones.
     """
+    count = models["positions"].shape[1] - prompts.shape[2]
     with torch.no_grad():
         logits, cache = read_prompts(models, prompts, samples)
         answer: list[Tensor] = []
-        for place in range(ANSWER):
+        for place in range(count):
             answer.append(_choose(logits, None if draws is None else draws[:, :, place]))
-            if place + 1 < ANSWER:
+            if place + 1 < count:
                 logits = logits_of(models, answer[-1][:, :, None], cache)[:, :, -1]
     return torch.stack(answer, dim=2)
 

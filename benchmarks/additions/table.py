@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from additions.runs import Point, Run
+from procurl.internals.files import write_text
 
 SMOOTHING = 3  # evaluations that an accuracy is averaged over
 
@@ -51,7 +52,7 @@ def write_runs(folder: Path, runs: Sequence[Run]) -> None:
             "seed": run.seed,
             "points": [point._asdict() for point in run.points],
         }
-        (folder / f"{run.method}-{run.seed}.json").write_text(json.dumps(content))
+        write_text(folder / f"{run.method}-{run.seed}.json", json.dumps(content))
 
 
 def read_curves(folder: Path) -> list[Curve]:
@@ -75,7 +76,7 @@ def table_of(curves: Sequence[Curve]) -> str:
     """
     uniform = {curve.seed: curve for curve in curves if curve.method == "uniform"}
     lines = [
-        "| Prompts | Final accuracy | Samples to uniform's final accuracy | Share of uniform's "
+        "| Prompts | Final accuracy | Samples to uniform's final accuracy | Share of all "
         "samples | Reached by | Groups without a signal until then | Over the whole run |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
