@@ -35,7 +35,6 @@ METRICS_ROWS = (
 )
 CURVE_ROWS = tuple(name for name in METRICS_ROWS if name not in ("procurl-env-4", "procurl-env-2"))
 TEST_ROWS = tuple(name for name in CURVE_ROWS if name not in ("easy", "hard"))
-POOLS_ROWS = tuple(name for name in METRICS_ROWS if name != "procurl-out")
 HARD_ROWS = ("procurl", "procurl-val", "procurl-out", "iid")
 
 

@@ -11,7 +11,6 @@ from procurl.experiments.paper.agreement import (
     CURVE_ROWS,
     HARD_ROWS,
     METRICS_ROWS,
-    POOLS_ROWS,
     TEST_ROWS,
 )
 from procurl.experiments.paper.one_strategy import one_strategy_page
@@ -19,6 +18,7 @@ from procurl.experiments.paper.pool_pages import pools_page
 from procurl.experiments.paper.run_pages import CURRICULUM_ROWS, ENGINES_ROWS, Page, RecordsBySweep
 from procurl.experiments.paper.sweeps import (
     BALL,
+    BOUNDED,
     BUDGET_ROWS,
     BUDGETED,
     BUDGETS,
@@ -26,6 +26,8 @@ from procurl.experiments.paper.sweeps import (
     FIELD_BY_SWEEP,
     HARD,
     KAREL,
+    ONE_ENV,
+    ONE_ENV_ROWS,
     ONE_MODE,
     PATIENCE,
     PATIENCE_ROWS,
@@ -92,12 +94,13 @@ def _curves() -> Iterable[Entry]:
 
 def _pools() -> Iterable[Entry]:
     for sweep in POOLED:
+        rows = (*METRICS_ROWS, *(BOUNDED if sweep.env == BALL.env else ()))
         yield Entry(
             f"pools-{sweep.env}",
             "not in the paper",
             f"Strategies on several pools of {sweep.env}",
-            pools_page,
-            {sweep: POOLS_ROWS},
+            partial(pools_page, rows=rows),
+            {sweep: rows},
         )
 
 
@@ -189,6 +192,25 @@ def _small() -> Entry:
         "The table of pointmass-s on two cores",
         run_pages.metrics_page,
         {SMALL: METRICS_ROWS},
+    )
+
+
+def _one_env() -> Iterable[Entry]:
+    env = ONE_ENV.env
+    yield Entry(
+        f"one-env-{env}",
+        "not in the paper",
+        f"The table of {env} with one environment per run",
+        partial(run_pages.metrics_page, names=ONE_ENV_ROWS),
+        {ONE_ENV: ONE_ENV_ROWS},
+    )
+    best = tuple(name for name in ONE_ENV_ROWS if name in TEST_ROWS)
+    yield Entry(
+        f"one-env-test-{env}",
+        "not in the paper",
+        f"The best models of {env} with one environment per run",
+        partial(run_pages.best_models_page, names=best),
+        {ONE_ENV: best},
     )
 
 
@@ -324,6 +346,7 @@ ENTRIES: Mapping[str, Entry] = {
             _claims(),
             _engines(),
             _small(),
+            *_one_env(),
             *_variants(),
             _budgets(),
             _patience(),

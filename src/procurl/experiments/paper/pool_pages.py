@@ -1,5 +1,6 @@
 """Pages of strategies whose runs are spread over several pools."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from procurl.experiments.analysis.figures.curves import draw_curves
@@ -9,7 +10,6 @@ from procurl.experiments.analysis.pool_spread import pool_spreads, pools_ahead, 
 from procurl.experiments.analysis.standings import BASELINE, standings
 from procurl.experiments.analysis.tables import as_csv, as_markdown, final_table, numbers_table
 from procurl.experiments.compact_records.record import CompactRecords
-from procurl.experiments.paper.agreement import POOLS_ROWS
 from procurl.experiments.paper.run_pages import (
     Page,
     RecordsBySweep,
@@ -27,19 +27,19 @@ ABOUT = (
 )
 
 
-def pools_page(runs: RecordsBySweep, out: Path) -> Page:
+def pools_page(runs: RecordsBySweep, out: Path, rows: Sequence[str]) -> Page:
     """Strategies compared over several pools, with their means on each pool."""
     (records,) = runs.values()
     results = records.results
-    curves = complete_curves(records, POOLS_ROWS)
+    curves = complete_curves(records, rows)
     last = min(int(curve.steps[-1]) for curve in curves)
     cut = [curve.cut(last) for curve in curves]
-    rows, spreads = standings(cut), pool_spreads(cut, last)
-    write_text(out / "table.csv", as_csv(numbers_table(rows)))
+    ranked, spreads = standings(cut), pool_spreads(cut, last)
+    write_text(out / "table.csv", as_csv(numbers_table(ranked)))
     draw_curves(curves, out / "curves", results.env)
-    verdict = f"Highest at {step_label(last)} over {_pools(records)}: {best_standing(rows)}."
+    verdict = f"Highest at {step_label(last)} over {_pools(records)}: {best_standing(ranked)}."
     body = [ABOUT.format(n=len(results.pools), last=len(results.pools) - 1), ""]
-    body += [as_markdown(final_table(rows))]
+    body += [as_markdown(final_table(ranked))]
     if spreads:
         write_text(out / "pools.csv", as_csv(pools_table(spreads)))
         draw_pool_means(spreads, out / "pools", results.env, last)
