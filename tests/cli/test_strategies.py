@@ -12,9 +12,9 @@ from procurl.strategies.registry import when_to_use
 from tests.strategies.own_rule import AtMultiples
 
 
-def printed_blocks(capsys) -> dict[str, str]:
+def printed_blocks(capsys, *names) -> dict[str, str]:
     """Blocks by name, in order; headings end with a colon."""
-    assert main(["strategies"]) == 0
+    assert main(["strategies", *names]) == 0
     blocks = re.split(r"\n(?=\S)", capsys.readouterr().out)
     named = (block.partition("\n") for block in blocks)
     return {name: text for name, _, text in named if not name.endswith(":")}
@@ -37,6 +37,20 @@ def test_every_name_is_listed_once_with_settings(capsys):
     assert sorted(blocks) == sorted(strategy_names())
     assert "beta=20.0" in blocks["procurl-val"]
     assert "epsilon=" in blocks["procurl-val"]
+
+
+def test_names_limit_the_list(capsys):
+    everything = printed_blocks(capsys)
+    some = printed_blocks(capsys, "space", "plr", "plr")
+    assert sorted(some) == ["plr", "space"]
+    assert all(text.strip() == everything[name].strip() for name, text in some.items())
+
+
+def test_an_unknown_name_is_an_error_with_a_near_one(capsys):
+    assert main(["strategies", "plr", "spce"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "'spce' is not known. Did you mean 'space'?" in printed.err
 
 
 def test_variants_of_procurl_say_how_they_differ(capsys):

@@ -260,6 +260,9 @@ def test_mistakes_are_named(tmp_path):
     pairs = make_dataset(pair=[[i, 0.5] for i in range(12)])
     with pytest.raises(ValueError, match=r"one number per row, .* contexts=np.array\(dataset\['pa"):
         make_trainer(tmp_path, dataset=pairs, curriculum={"contexts": "pair"})
+    gaps = make_dataset(level=[1.0, None] * 6)
+    with pytest.raises(ValueError, match="'level' .* finite number in every row, got nan"):
+        make_trainer(tmp_path, dataset=gaps, curriculum={"contexts": "level"})
     percent = make_dataset(pass_rate=[0.5, 75.0] * 6)
     with pytest.raises(ValueError, match=r"'pass_rate' .* from 0 to 1, got 75 in row 1"):
         make_trainer(tmp_path, dataset=percent, curriculum={"pass_rate": "pass_rate"})

@@ -33,12 +33,13 @@ def add_strategies_command(commands: Any) -> None:
         description="List the strategies by what they need, with a line on when to use each, the "
         "evidence they need, their settings and defaults.",
     )
+    command.add_argument("names", nargs="*", metavar="NAME", help="list only these (default: all)")
     command.set_defaults(run=_run)
 
 
-def _run(_: argparse.Namespace) -> int:
+def _run(parsed: argparse.Namespace) -> int:
     """Print one block per strategy under the heading of its group."""
-    strategies = {name: make_strategy(name) for name in strategy_names()}
+    strategies = {name: make_strategy(name) for name in parsed.names or strategy_names()}
     lines: list[str] = []
     for heading in HEADINGS:
         members = [name for name in strategies if _heading(strategies[name]) == heading]

@@ -100,7 +100,7 @@ def _contexts(dataset: Dataset, contexts: Any) -> tuple[Floats | None, Sequence[
         and contexts
         and all(isinstance(name, str) for name in contexts)
     ):
-        columns = [_numbers(dataset, "contexts", name) for name in contexts]
+        columns = [_context_column(dataset, name) for name in contexts]
         return np.stack(columns, axis=1), list(contexts)
     if isinstance(contexts, torch.Tensor):  # of any device and type, such as bfloat16
         contexts = contexts.detach().cpu().double()
@@ -116,6 +116,18 @@ def _contexts(dataset: Dataset, contexts: Any) -> tuple[Floats | None, Sequence[
             f"{len(dataset):,} rows of train_dataset, got shape {matrix.shape}"
         )
     return matrix, None
+
+
+def _context_column(dataset: Dataset, column: str) -> Floats:
+    """[rows] the numbers of a column; raises if one is missing or not finite."""
+    numbers = _numbers(dataset, "contexts", column)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if wrong.size:
+        raise ValueError(
+            f"contexts: column {column!r} of train_dataset must hold a finite number in every row, "
+            f"got {numbers[wrong[0]]} in row {wrong[0]}: fill the gaps, or leave the column out"
+        )
+    return numbers
 
 
 def _rates(dataset: Dataset, column: str) -> Floats:
