@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from procurl.evidence import Evidence
-from procurl.internals.arrays import Floats, NamedArrays, entropy_of
+from procurl.internals.arrays import Array, Floats, NamedArrays, entropy_of
 from procurl.internals.state_arrays import restore_arrays, state_arrays
 from procurl.strategies.registry import (
     DEFAULT_GROUP_STRATEGY,
@@ -100,7 +101,7 @@ class CurriculumMonitor:
         means = (float(sums.sum() / total) for sums in (estimated, achieved))
         return Calibration(float(error), *means)
 
-    def add_episodes(self, success: Floats, evidence: Evidence) -> None:
+    def add_episodes(self, success: NDArray[np.floating], evidence: Evidence) -> None:
         """Compare the outcomes of training episodes with the estimate that they were drawn by.
 
         Args:
@@ -121,7 +122,9 @@ class CurriculumMonitor:
         if self._idle_refreshes:
             self._idle_visits = (self._idle_visits or 0) + len(wins)
 
-    def add_refresh(self, probabilities: Floats, success: Floats | None, step: float) -> None:
+    def add_refresh(
+        self, probabilities: NDArray[np.floating], success: Array | None, step: float
+    ) -> None:
         """Warn once if the distribution stays uniform, or the estimate stays extreme or poor.
 
         Args:
@@ -129,6 +132,7 @@ class CurriculumMonitor:
             success: [n] the estimate, None if the strategy has none.
             step: training steps so far.
         """
+        success = None if success is None else np.asarray(success)
         kind = _kind_of_idleness(probabilities, success)
         if kind is None:
             self._idle_refreshes, self._idle_visits = 0, None
@@ -181,7 +185,7 @@ class CurriculumMonitor:
                 extra={"about": about},
             )
 
-    def _explanation(self, kind: str, success: Floats | None) -> Iterator[str]:
+    def _explanation(self, kind: str, success: NDArray[np.floating] | None) -> Iterator[str]:
         """What the curriculum does, what was achieved, and what to do."""
         if success is None:
             yield "tasks are drawn almost evenly, so the curriculum has no more effect than iid."
@@ -263,10 +267,14 @@ def _better_estimate(strategy: str) -> str:
     )
 
 
-def _is_even(probabilities: Floats) -> bool:
-    """Whether tasks are drawn about evenly; of a large pool every k-th task tells."""
-    n = len(probabilities)
-    some = probabilities[:: max(1, n // LOOKED_AT)]
+def _some(each: NDArray[np.floating]) -> Floats:
+    """Every k-th of a large pool's tasks; all of a small one's."""
+    return each[:: max(1, len(each) // LOOKED_AT)].astype(np.float64)
+
+
+def _is_even(probabilities: NDArray[np.floating]) -> bool:
+    """Whether tasks are drawn about evenly."""
+    n, some = len(probabilities), _some(probabilities)
     total = float(some.sum())
     if abs(total * n / len(some) - 1.0) > 1.0 - TYPICAL:  # others are likelier, or less likely
         return False
@@ -274,15 +282,25 @@ def _is_even(probabilities: Floats) -> bool:
     return missing <= (1.0 - EVEN) * math.log(n)
 
 
-def _kind_of_idleness(probabilities: Floats, success: Floats | None) -> str | None:
+def _extreme(success: NDArray[np.floating]) -> str | None:
+    """`failure` or `success` if all tasks are estimated to end so, None otherwise."""
+    for each in (_some(success), success):  # few tasks tell in most cases
+        if each.max() >= EDGE and each.min() <= 1.0 - EDGE:
+            return None
+    return "failure" if success.max() < EDGE else "success"
+
+
+def _kind_of_idleness(
+    probabilities: NDArray[np.floating], success: NDArray[np.floating] | None
+) -> str | None:
     """Why a curriculum has no effect: `failure`, `success`, `alike` or `even`; None if it has."""
     if len(probabilities) < 2:
         return None
-    if success is not None and (success.max() < EDGE or success.min() > 1.0 - EDGE):
-        return "failure" if success.max() < EDGE else "success"
+    if success is not None and (extreme := _extreme(success)) is not None:
+        return extreme
     if not _is_even(probabilities):
         return None
     if success is None:
         return "even"
-    mean = float(success.mean())
+    mean = float(success.mean(dtype=np.float64))
     return "failure" if mean < NEAR_EDGE else "success" if mean > 1.0 - NEAR_EDGE else "alike"

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from procurl.evidence import Evidence
 from procurl.evidence.checks import check_evidence
-from procurl.internals.arrays import Floats
 from procurl.strategies.registry import strategy_name
 from procurl.strategies.strategy import Strategy
 
@@ -35,15 +34,19 @@ def require_evidence(strategy: Strategy, evidence: Evidence, n: int, step: float
     return checked
 
 
-def checked_probabilities(strategy: Strategy, state: Any, n: int) -> Floats:
-    """[n] the strategy's probabilities in double precision; raises if they are not a distribution.
+def checked_probabilities(strategy: Strategy, state: Any, n: int) -> NDArray[np.floating]:
+    """[n] the strategy's probabilities; raises if they are not a distribution.
+
+    Large pools stay in single precision, all else is in double precision.
 
     Args:
         strategy: bound to a pool of n tasks.
         state: of the strategy.
         n: tasks in the pool.
     """
-    p: Floats = np.array(strategy.probabilities(state), dtype=np.float64)  # the caller's own
+    p: NDArray[np.floating] = np.asarray(strategy.probabilities(state))
+    if p.dtype != np.float32:
+        p = p.astype(np.float64, copy=False)
     if p.shape != (n,) or not p.min() >= 0 or abs(p.sum() - 1) > SUM_TOLERANCE:
         raise ValueError(
             f"{type(strategy).__name__}.probabilities must return one probability for "

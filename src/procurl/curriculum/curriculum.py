@@ -149,10 +149,11 @@ class Curriculum:
                 )
             self.renew()
             if self._cumulative is None:
-                probabilities = self.probabilities()
+                probabilities = checked_probabilities(self.strategy, self._state, len(self.pool))
                 self._cumulative = cumulative_of(probabilities)
                 if self._observed and self.strategy.uses and not self.strategy.ends_evenly:
-                    self._monitor.add_refresh(probabilities, self.success(), self.step)
+                    success = self.strategy.estimated_success(self._state)
+                    self._monitor.add_refresh(probabilities, success, self.step)
             if replace:
                 return draw(self._cumulative, k, self._rng)
             return draw_distinct(self._cumulative, k, self._rng, self.probabilities)
@@ -304,10 +305,9 @@ class Curriculum:
 
     def _update(self, evidence: Evidence) -> None:
         """Update the strategy with evidence that was checked."""
-        if self._observed and evidence.wins is not None and evidence.losses is not None:
-            before = self.strategy.estimated_success(self._state)
-            if before is not None:
-                self._monitor.add_episodes(np.asarray(before), evidence)
+        before = self.strategy.estimated_success(self._state) if self._observed else None
+        if before is not None and evidence.wins is not None and evidence.losses is not None:
+            self._monitor.add_episodes(np.asarray(before), evidence)
         self._forget_distribution()  # first, since pools may be large
         self._state = self.strategy.update(self._state, evidence)
         self._observed = self._renewal_due = True
@@ -319,13 +319,13 @@ class Curriculum:
     def probabilities(self) -> NDArray[np.float64]:
         """[n] how likely each task is to be drawn next."""
         with self._lock:
-            return checked_probabilities(self.strategy, self._state, len(self.pool))
+            return checked_probabilities(self.strategy, self._state, len(self.pool)).astype(float)
 
     def success(self) -> NDArray[np.float64] | None:
         """[n] the estimated probability of success of each task, None if the strategy has none."""
         with self._lock:
             success = self.strategy.estimated_success(self._state)
-        return None if success is None else np.asarray(success, dtype=np.float64)
+        return None if success is None else np.array(success, dtype=np.float64)
 
     def metrics(self, top: int = 5) -> Metrics:
         """Entropy, effective tasks, estimated and achieved success, extreme tasks, and more."""

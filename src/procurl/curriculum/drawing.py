@@ -6,22 +6,25 @@ Annotations name the generator as text: NumPy loads `numpy.random` only when it 
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from procurl.internals.arrays import Floats, Ids
 
 ROUNDS = 16  # of draws in which repeated tasks are skipped, before all tasks are compared
 
 
-def cumulative_of(probabilities: Floats) -> Floats:
-    """[n] sums of the probabilities up to each task; the last is 1."""
-    cumulative: Floats = np.cumsum(probabilities)
-    cumulative /= cumulative[-1]
+def cumulative_of(probabilities: NDArray[np.floating]) -> Floats:
+    """[n] sums of the probabilities up to each task; the last is 1 but for rounding."""
+    cumulative: Floats = np.cumsum(probabilities, dtype=np.float64)
     return cumulative
 
 
 def draw(cumulative: Floats, k: int, rng: "np.random.Generator") -> Ids:
     """[k] task ids, drawn independently of each other."""
-    return np.searchsorted(cumulative, rng.random(k), side="right")
+    total = cumulative[-1]
+    points = np.minimum(rng.random(k) * total, np.nextafter(total, 0.0))
+    ids: Ids = np.searchsorted(cumulative, points, side="right")
+    return ids
 
 
 def draw_distinct(

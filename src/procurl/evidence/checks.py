@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from procurl.evidence.evidence import Evidence
 from procurl.evidence.returns import Scale
-from procurl.internals.arrays import is_numeric, on_host
+from procurl.internals.arrays import BLOCK, is_numeric, on_host
 from procurl.internals.checks import require_number
 
 COUNTS = ("wins", "losses", "partial", "played", "rollouts")
@@ -37,11 +37,14 @@ def check_evidence(evidence: Evidence, n: int, since: float) -> Evidence:
     for name, given in evidence._asdict().items():
         if name not in ("step", "scale") and given is not None:
             arrays[name] = _numbers(f"evidence.{name}", given, n)
-            if name in COUNTS and arrays[name].min() < 0:
-                raise ValueError(f"evidence.{name} must not be negative: it counts episodes")
-    for name, array in arrays.items():
-        # A task that was not played has no score, and may have no best return.
-        _check_size(name, array, arrays.get("played") if name in BY_EPISODE else None)
+    ranges = {name: _range(array) for name, array in arrays.items()}
+    for name, (lowest, _) in ranges.items():
+        if name in COUNTS and lowest < 0:
+            raise ValueError(f"evidence.{name} must not be negative: it counts episodes")
+    for name, (lowest, highest) in ranges.items():
+        if not (lowest >= -LIMIT and highest <= LIMIT):
+            # A task that was not played has no score, and may have no best return.
+            _refuse(name, arrays[name], arrays.get("played") if name in BY_EPISODE else None)
     return Evidence(step=np.float64(step), scale=_scale(evidence.scale), **arrays)
 
 
@@ -107,10 +110,15 @@ def _plain(argument: str, given: Any, expected: str) -> NDArray[Any]:
     return array
 
 
-def _check_size(name: str, array: NDArray[np.float64], played: NDArray[np.float64] | None) -> None:
-    """Raise unless numbers are finite and at most `LIMIT` in size, of tasks `played` if given."""
-    if array.min() >= -LIMIT and array.max() <= LIMIT:
-        return
+def _range(array: NDArray[np.float64]) -> tuple[float, float]:
+    """The lowest and the highest number [n], NaN if there is one; reads a large pool once."""
+    blocks = [array[i : i + BLOCK] for i in range(0, len(array), BLOCK)]
+    lowest = np.min([block.min() for block in blocks])
+    return float(lowest), float(np.max([block.max() for block in blocks]))
+
+
+def _refuse(name: str, array: NDArray[np.float64], played: NDArray[np.float64] | None) -> None:
+    """Raise if a number, of tasks `played` if given, is not finite or larger than `LIMIT`."""
     bad = ~(np.abs(array) <= LIMIT)
     if played is not None:
         bad &= played > 0
