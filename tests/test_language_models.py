@@ -123,17 +123,29 @@ def test_choices_that_do_not_learn():
     assert longest == [1, 3, 5]
 
 
-def test_the_table_compares_samples_and_wasted_groups():
-    def curve(method, accuracies, wasted):
-        points = [Point(64 * i, a, [], wasted, i, 0.0) for i, a in enumerate(accuracies)]
-        return Curve(method, 0, points)
+def curve(method, accuracies, wasted, seed=0):
+    points = [Point(64 * i, a, [], wasted, i, 0.0) for i, a in enumerate(accuracies)]
+    return Curve(method, seed, points)
 
+
+def test_the_table_compares_samples_and_wasted_groups():
     # Means over three evaluations: 0.1, 0.15, 0.2, 0.3, 0.4 and 0.1, 0.3, 0.4, 0.5, 0.5.
     slow = curve("uniform", [0.1, 0.2, 0.3, 0.4, 0.5], 0.8)
     fast = curve("curriculum", [0.1, 0.5, 0.6, 0.4, 0.5], 0.4)
-    rows = table_of([slow, fast]).splitlines()[2:]
+    rows = table_of([slow, fast]).splitlines()[4:]
     assert rows[0].startswith("| uniform | 0.400 | 256 | 100% | 1 of 1 | 80% | 80% |")
     assert rows[1].startswith("| curriculum | 0.500 | 128 | 50% | 1 of 1 | 40% | 40% |")
+
+
+def test_runs_that_have_not_ended_are_compared_as_far_as_all_go():
+    slow = curve("uniform", [0.1, 0.1, 0.1, 0.4, 0.7], 0.8)
+    fast = curve("curriculum", [0.1, 0.1, 0.7], 0.4)
+    other = curve("known", [0.1, 0.2, 0.3], 0.1, seed=7)
+    text = table_of([slow, fast, other])
+    assert text.startswith("After 128 samples, which all runs have drawn:")
+    assert "| uniform | 0.100 | 0 | 0% |" in text
+    assert text.endswith("Left out, because uniform has no run with the same seed: known 7.")
+    assert "| known" not in text
 
 
 def test_each_run_ends_its_warm_up_at_the_wanted_accuracy(monkeypatch):

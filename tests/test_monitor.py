@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from procurl import Curriculum, Evidence, TaskPool, make_strategy
-from procurl.monitor import REFRESHES, CurriculumMonitor, _is_even
+from procurl.monitor import REFRESHES, CurriculumMonitor, _is_even, _kind_of_idleness
 
 N = 4
 
@@ -43,6 +43,13 @@ def test_calibration_by_hand():
     assert found.error == pytest.approx((4.5 + 5.3) / 40)
     assert found.estimated == pytest.approx((0.5 + 5.5 + 5.8 + 10) / 40)
     assert found.achieved == pytest.approx(21 / 40)
+
+
+def test_a_task_without_an_estimate_does_not_count():
+    monitor = CurriculumMonitor("mine", pool())
+    success = np.array([np.nan, 0.5, np.nan, np.nan])
+    monitor.add_episodes(success, outcomes([9.0, 5.0, 0.0, 0.0], [0.0, 15.0, 0.0, 0.0]))
+    assert monitor.calibration == pytest.approx((0.25, 0.5, 0.25))
 
 
 def test_calibration_forgets():
@@ -162,15 +169,44 @@ def large(n=400_000):
     p = np.full(n, 1.0 / n)
     half = np.where(np.arange(n) < n // 2, 2.0, 0.0) / n
     one = 0.9 * p + np.where(np.arange(n) == 3, 0.1, 0.0)
+    # Every fourth task is drawn evenly, the others from a few.
+    fourth = np.where(np.arange(n) % 4 == 0, 1.0 / n, 0.0)
+    fourth[1:400:4] = 0.75 / 100
     random = np.random.default_rng(0).gamma(4.0, size=n)
-    return {"even": p, "nearly": random / random.sum(), "half": half, "one task": one}
+    return {
+        "even": p,
+        "nearly": random / random.sum(),
+        "half": half,
+        "one task": one,
+        "fourth": fourth,
+    }
 
 
 @pytest.mark.parametrize(
-    ("name", "even"), [("even", True), ("nearly", True), ("half", False), ("one task", False)]
+    ("name", "even"),
+    [
+        ("even", True),
+        ("nearly", True),
+        ("half", False),
+        ("one task", False),
+        ("fourth", False),
+    ],
 )
-def test_every_fourth_task_of_a_large_pool_tells_whether_it_is_drawn_from_evenly(name, even):
+def test_some_tasks_of_a_large_pool_tell_whether_it_is_drawn_from_evenly(name, even):
     assert _is_even(large()[name]) is even
+
+
+@pytest.mark.parametrize(
+    ("success", "expected"),
+    [
+        ([0.01, 0.0, 0.01, 0.0], "failure"),
+        ([0.99, 1.0, 0.99, 1.0], "success"),
+        ([0.01, 0.5, 0.01, 0.0], None),
+        ([np.nan, 1.0, 0.99, 1.0], None),
+    ],
+)
+def test_tasks_without_an_estimate_are_neither_failed_nor_solved(success, expected):
+    assert _kind_of_idleness(np.array([0.7, 0.1, 0.1, 0.1]), np.array(success)) == expected
 
 
 def test_little_evidence_is_no_reason_to_warn(caplog):

@@ -67,6 +67,15 @@ def read_curves(folder: Path) -> list[Curve]:
     return curves
 
 
+def up_to_the_same_samples(curves: Sequence[Curve]) -> list[Curve]:
+    """The curves as far as all of them go: some runs may not have ended."""
+    last = min(int(curve.samples[-1]) for curve in curves)
+    return [
+        curve._replace(points=[point for point in curve.points if point.samples <= last])
+        for curve in curves
+    ]
+
+
 def table_of(curves: Sequence[Curve]) -> str:
     """Markdown: one row per method, means over seeds.
 
@@ -74,13 +83,17 @@ def table_of(curves: Sequence[Curve]) -> str:
     same seed. A run that does not reach it counts with all its samples, and the column says how
     many do.
     """
+    curves = up_to_the_same_samples(curves)
     uniform = {curve.seed: curve for curve in curves if curve.method == "uniform"}
+    alone = [curve for curve in curves if curve.seed not in uniform]
     lines = [
+        f"After {curves[0].samples[-1]:,} samples, which all runs have drawn:",
+        "",
         "| Prompts | Final accuracy | Samples to uniform's final accuracy | Share of all "
         "samples | Reached by | Groups without a signal until then | Over the whole run |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for method in dict.fromkeys(curve.method for curve in curves):
+    for method in dict.fromkeys(curve.method for curve in curves if curve.seed in uniform):
         own = [curve for curve in curves if curve.method == method and curve.seed in uniform]
         targets = [float(uniform[curve.seed].accuracy[-1]) for curve in own]
         found = [curve.samples_to(target) for curve, target in zip(own, targets, strict=True)]
@@ -95,4 +108,7 @@ def table_of(curves: Sequence[Curve]) -> str:
             f"| {needed} | {reached} of {len(own)} "
             f"| {until:.0%} | {np.mean([curve.no_signal() for curve in own]):.0%} |"
         )
+    if alone:
+        names = ", ".join(f"{curve.method} {curve.seed}" for curve in alone)
+        lines += ["", f"Left out, because uniform has no run with the same seed: {names}."]
     return "\n".join(lines)

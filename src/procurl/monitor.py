@@ -31,7 +31,7 @@ FEWEST_EPISODES = 20  # for calibration to be known
 REFRESHES = 20  # without an effect, after which a user is warned
 EVEN = 0.99  # share of the largest entropy from which tasks count as drawn evenly
 TYPICAL = 0.95  # share of their mass if the tasks looked at stand for all
-LOOKED_AT = 100_000  # tasks, at least, that tell whether a large pool is drawn from evenly
+LOOKED_AT = 100_000  # tasks that tell whether a large pool is drawn from evenly
 EDGE = 0.02  # estimates this close to 0 or 1 do not tell tasks apart
 NEAR_EDGE = 0.1  # likewise for the mean, if tasks are drawn evenly
 WELL_CALIBRATED = 0.15  # the largest error of an estimate to trust
@@ -105,11 +105,14 @@ class CurriculumMonitor:
         """Compare the outcomes of training episodes with the estimate that they were drawn by.
 
         Args:
-            success: [n] the estimate.
+            success: [n] the estimate; that of a task may be missing.
             evidence: that has come since then, with wins and losses.
         """
-        tasks, wins, losses, _ = played_tasks(evidence)
-        success, episodes = success[tasks].astype(np.float64), wins + losses
+        tasks, wins, losses, _ = played_tasks(evidence, success)
+        success = success[tasks].astype(np.float64)
+        known = np.isfinite(success)
+        success, wins, losses = success[known], wins[known], losses[known]
+        episodes = wins + losses
         kept = (1.0 - 1.0 / MEMORY) ** float(episodes.sum())
         bins = np.minimum((success * BINS).astype(np.int64), BINS - 1)
         new = EpisodeSums(success * episodes, wins, episodes)
@@ -268,8 +271,11 @@ def _better_estimate(strategy: str) -> str:
 
 
 def _some(each: NDArray[np.floating]) -> Floats:
-    """Every k-th of a large pool's tasks; all of a small one's."""
-    return each[:: max(1, len(each) // LOOKED_AT)].astype(np.float64)
+    """Random tasks of a large pool, always the same ones; all tasks of a small one."""
+    n = len(each)
+    if n > LOOKED_AT:
+        each = each[np.random.default_rng(0).integers(n, size=LOOKED_AT)]
+    return each.astype(np.float64)
 
 
 def _is_even(probabilities: NDArray[np.floating]) -> bool:
@@ -287,7 +293,9 @@ def _extreme(success: NDArray[np.floating]) -> str | None:
     for each in (_some(success), success):  # few tasks tell in most cases
         if each.max() >= EDGE and each.min() <= 1.0 - EDGE:
             return None
-    return "failure" if success.max() < EDGE else "success"
+    if success.max() < EDGE:
+        return "failure"
+    return "success" if success.min() > 1.0 - EDGE else None  # None: some have no estimate
 
 
 def _kind_of_idleness(

@@ -28,6 +28,15 @@ def file_name(text: str) -> str:
     return f"{kept}-{hashlib.sha256(content).hexdigest()[:HASH_DIGITS]}"
 
 
+def user_cache(name: str) -> Path | None:
+    """The folder `name` in procurl's part of the user's cache; None if the user has no home."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # such as a user of a container who is in no list
+        return None
+    return Path(base, "procurl", name)
+
+
 def write_text(path: str | PathLike[str], text: str) -> None:
     """Replace a text file atomically; it is encoded as UTF-8."""
     write_bytes(path, text.encode())

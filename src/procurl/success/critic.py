@@ -96,7 +96,7 @@ def _with_episodes(
     outcomes: CriticOutcomes, predicted: Array, evidence: Evidence
 ) -> CriticOutcomes:
     """What is known after the episodes of `evidence`, whose success was `predicted` [n]."""
-    played = played_tasks(evidence)
+    played = played_tasks(evidence, predicted)
     counts = add_outcomes(outcomes.counts, played, fast_fading(played), evidence.scale)
     drift = next_drift(outcomes.drift, outcomes.started, predicted, played)
     return CriticOutcomes(counts, drift, namespace(counts.wins).asarray(True))

@@ -127,7 +127,7 @@ class JointSuccess(Success):
         if self.budget is not None:
             evidence = with_rollouts(evidence, self.outcomes)
         xp = namespace(state.around, evidence.wins)
-        played = played_tasks(evidence)
+        played = played_tasks(evidence, state.around)
         counts, recent, fast = self._count(state, played, evidence.scale)
         advantage = state.advantage * fast + self._gain(state, played)
         drift = next_drift(state.drift, state.started, state.estimate, played)

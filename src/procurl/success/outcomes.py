@@ -107,7 +107,7 @@ class OutcomeSuccess(Success):
     def update(self, state: OutcomeState, evidence: Evidence) -> OutcomeState:
         xp = namespace(state.prior, evidence.wins, evidence.step)
         step = xp.asarray(evidence.step, dtype=state.step.dtype)
-        played = played_tasks(evidence)
+        played = played_tasks(evidence, state.prior)
         if self.decay_steps is None:
             faded = fading(state.prior.shape[0], played, self.decay)
         else:

@@ -22,16 +22,21 @@ class Played(NamedTuple):
         return self.wins + self.losses
 
 
-def played_tasks(evidence: Evidence) -> Played:
-    """What `evidence`, which has wins and losses, says of the tasks that were played."""
-    wins: Array = evidence.wins
-    losses: Array = evidence.losses
-    tasks = _ids(wins, losses) if namespace(wins, losses) is np else ...
+def played_tasks(evidence: Evidence, like: Array) -> Played:
+    """What `evidence`, which has wins and losses, says of the tasks that were played.
+
+    Args:
+        evidence: on n tasks.
+        like: an array of the state that the episodes are added to, which may be JAX's.
+    """
+    xp = namespace(evidence.wins, evidence.losses, like)
+    wins, losses = xp.asarray(evidence.wins), xp.asarray(evidence.losses)
+    tasks = _ids(wins, losses) if xp is np else ...
     wins, losses = wins[tasks], losses[tasks]
-    xp = namespace(wins, losses)
     finite = xp.isfinite(wins + losses)
     wins, losses = xp.where(finite, wins, 0.0), xp.where(finite, losses, 0.0)
-    partial = xp.zeros_like(wins) if evidence.partial is None else evidence.partial[tasks]
+    given = evidence.partial
+    partial = xp.zeros_like(wins) if given is None else xp.asarray(given)[tasks]
     return Played(tasks, wins, losses, xp.where(xp.isfinite(partial), partial, 0.0))
 
 

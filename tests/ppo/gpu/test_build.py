@@ -3,13 +3,14 @@
 import logging
 import tempfile
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
 import pytest
 
 from procurl.ppo.gpu import build, repeatable, update
-from procurl.ppo.gpu.build import CPU, block_memory, cache_folder, find_compiler, target
+from procurl.ppo.gpu.build import CPU, _library, block_memory, find_compiler, target
 from procurl.ppo.gpu.repeatable import is_repeatable
 from procurl.ppo.gpu.shape import Shape
 from procurl.ppo.gpu.update import kernel_for
@@ -31,17 +32,22 @@ def empty_cache(tmp_path, monkeypatch):
     target.cache_clear()
 
 
+def kept(cache):
+    """The files of the cache."""
+    return sorted((cache / "procurl" / "updates").iterdir())
+
+
 @pytest.mark.skipif(find_compiler(CPU) is None, reason="needs a C++ compiler")
 def test_an_update_is_compiled_once_per_shape(empty_cache):
     name = target(shape_of(TINY), CPU)
-    (library,) = cache_folder().iterdir()
+    (library,) = kept(empty_cache)
     made = library.stat().st_mtime_ns
     target.cache_clear()
 
     assert target(shape_of(TINY), CPU) == name
-    assert [path.stat().st_mtime_ns for path in cache_folder().iterdir()] == [made]
+    assert [path.stat().st_mtime_ns for path in kept(empty_cache)] == [made]
     assert target(shape_of(replace(TINY, n_epochs=2)), CPU) != name
-    assert len(list(cache_folder().iterdir())) == 2
+    assert len(kept(empty_cache)) == 2
 
 
 @pytest.mark.skipif(find_compiler(CPU) is None, reason="needs a C++ compiler")
@@ -51,9 +57,9 @@ def test_a_compiler_that_fails_is_quoted_and_leaves_nothing_behind(
     monkeypatch.setitem(build.FLAGS, CPU, ("-x", "c++", "-DSTEPS=nonsense"))
     with caplog.at_level(logging.WARNING):
         assert target(shape_of(TINY), CPU) is None
-    assert "updates run XLA's slower program" in caplog.text
+    assert "updates run XLA's program" in caplog.text
     assert "nonsense" in caplog.text
-    assert list(cache_folder().iterdir()) == []
+    assert kept(empty_cache) == []
 
 
 @pytest.mark.skipif(find_compiler(CPU) is None, reason="needs a C++ compiler")
@@ -63,6 +69,55 @@ def test_a_cache_that_cannot_be_written_is_done_without(empty_cache, monkeypatch
     monkeypatch.setattr(tempfile, "tempdir", str(empty_cache))
     assert target(shape_of(replace(TINY, n_epochs=3)), CPU) is not None
     assert len(list(empty_cache.glob("procurl-*/*.so"))) == 1
+
+
+@pytest.mark.skipif(find_compiler(CPU) is None, reason="needs a C++ compiler")
+def test_a_cache_that_can_only_be_read_is_read(empty_cache, monkeypatch):
+    shape = shape_of(replace(TINY, n_epochs=5))
+    name = target(shape, CPU)
+    target.cache_clear()
+    monkeypatch.setattr(build, "_writable", lambda folder: pytest.fail("compiled again"))
+    assert target(shape, CPU) == name
+
+
+@pytest.mark.skipif(find_compiler(CPU) is None, reason="needs a C++ compiler")
+def test_a_library_that_cannot_be_loaded_is_named(empty_cache, caplog):
+    settings = replace(TINY, n_epochs=4)  # not loaded before: that would be found by its path
+    path = _library(shape_of(settings), CPU)
+    path.write_bytes(b"damaged")
+    with caplog.at_level(logging.WARNING):
+        assert target(shape_of(settings), CPU) is None
+    assert "their kernel cannot be used" in caplog.text
+    assert str(path) in caplog.text
+
+
+@pytest.mark.skipif(find_compiler(CPU) is None, reason="needs a C++ compiler")
+def test_a_device_that_cannot_run_the_kernel_is_named(empty_cache, monkeypatch, caplog):
+    sources = SimpleNamespace(joinpath=lambda name: SourceWithProblem(name))
+    monkeypatch.setattr(build, "files", lambda package: sources)
+    with caplog.at_level(logging.WARNING):
+        assert target(shape_of(TINY), CPU) is None
+    assert "the driver is too old" in caplog.text
+
+
+class SourceWithProblem:
+    def __init__(self, name):
+        self.path = Path(build.__file__).with_name(name)
+
+    def read_text(self, encoding):
+        return self.path.read_text(encoding).replace(
+            "return nullptr;", 'return "the driver is too old";'
+        )
+
+
+def test_a_compiler_that_cannot_be_started_is_no_crash(empty_cache, tmp_path, monkeypatch, caplog):
+    broken = tmp_path / "nvcc"
+    broken.write_text("no program")
+    broken.chmod(0o755)
+    monkeypatch.setattr(build, "find_compiler", lambda platform: str(broken))
+    with caplog.at_level(logging.WARNING):
+        assert target(shape_of(TINY), CPU) is None
+    assert str(broken) in caplog.text
 
 
 def test_without_a_compiler_there_is_a_remedy(empty_cache, monkeypatch, caplog):

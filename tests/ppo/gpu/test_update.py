@@ -47,6 +47,7 @@ CASES = {
     "linear": replace(STRONG, shared_layers=(), policy_layers=(), value_layers=()),
     "no clipping": replace(STRONG, max_grad_norm=1e9, clip_range=1e3),
     "more samples than threads": replace(STRONG, n_steps=384, batch_size=192),
+    "small batches of small things": replace(STRONG, n_steps=60, batch_size=12),
     "the paper's": replace(paper_settings("pointmass-s"), n_epochs=2),
 }
 
@@ -151,12 +152,36 @@ def test_updates_in_a_row_continue_adam_where_it_was():
     assert_close(theirs, ours, atol=1e-4)
 
 
-def test_a_return_that_is_not_finite_shows_in_the_diagnostics():
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"returns": np.nan},
+        {"log_probs": np.nan},
+        {"log_probs": -120.0, "advantages": 2.0},  # an infinite ratio, with a finite clipped gain
+    ],
+    ids=["return", "log-probability", "ratio"],
+)
+def test_a_run_that_diverges_shows_in_the_diagnostics_as_in_those_of_xla(changes):
     settings = CASES["shared layer"]
     network, shape, name = kernel_of(settings, discrete=False)
     batch = batch_of(settings, False, 0)
-    batch = batch._replace(returns=batch.returns.at[7].set(jnp.nan))
-    _, diagnostics = fused_update(
-        name, shape, settings, student_of(network, 0), batch, orders(settings, 0)
+    batch = batch._replace(
+        **{key: getattr(batch, key).at[7].set(value) for key, value in changes.items()}
     )
-    assert not bool(diagnostics.finite())
+    run = settings, student_of(network, 0), batch, orders(settings, 0)
+    _, fused = fused_update(name, shape, *run)
+    _, plain = update(network, *run)
+    assert not bool(plain.finite())
+    assert not bool(fused.finite())
+
+
+def test_numbers_in_double_precision_are_rounded():
+    settings = CASES["shared layer"]
+    network, shape, name = kernel_of(settings, discrete=False)
+    student, order = student_of(network, 0), orders(settings, 0)
+    batch = batch_of(settings, False, 0)
+    expected, _ = fused_update(name, shape, settings, student, batch, order)
+    with jax.enable_x64(True):
+        double = Batch(*(part.astype(jnp.float64) for part in batch))
+        found, _ = fused_update(name, shape, settings, student, double, order)
+    jax.tree.map(assert_array_equal, expected.params, found.params)

@@ -20,7 +20,7 @@ from procurl.experiments.running.batch import Progress, train_batch
 from procurl.experiments.running.forwarding import forward_warnings
 from procurl.experiments.running.signals import group_signals_blocked, ignore_group_signals
 from procurl.experiments.running.slots import Slots
-from procurl.internals.files import remove_leftovers, write_bytes
+from procurl.internals.files import remove_leftovers, user_cache, write_bytes
 from procurl.internals.hardware import cores
 from procurl.internals.locks import lock
 from procurl.internals.streams import safe
@@ -163,8 +163,9 @@ def use_compilation_cache() -> None:
     silenced.
     """
     warnings.filterwarnings("ignore", CACHE_WARNING, UserWarning)
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(root / "procurl" / "jax"))
+    folder = user_cache("jax")
+    if folder is not None:
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 

@@ -1,5 +1,6 @@
 """Compile a fused update, once per shape and machine, and make it known to JAX."""
 
+import atexit
 import ctypes
 import functools
 import hashlib
@@ -14,11 +15,13 @@ from pathlib import Path
 
 import jax
 
+from procurl.internals.files import user_cache
 from procurl.ppo.gpu.shape import Shape
 
 logger = logging.getLogger(__name__)
 
-SYMBOL = "procurl_update"
+SYMBOL, PROBLEM = "procurl_update", "procurl_problem"  # functions of the library
+CACHE = "updates"
 SOURCES = ("update.cu", "learning.cuh", "network.cuh", "products.cuh")
 CPU, GPU = "cpu", "CUDA"
 FLAGS = {
@@ -58,7 +61,7 @@ def block_memory(platform: str) -> int:
 def target(shape: Shape, platform: str) -> str | None:
     """The name under which JAX calls the compiled update; None if there is none.
 
-    A warning says so if a compiler is missing or fails.
+    If a compiler is missing or anything fails, a warning says so.
 
     Args:
         shape: of the update.
@@ -66,67 +69,85 @@ def target(shape: Shape, platform: str) -> str | None:
     """
     if not shape.fits(block_memory(platform)):
         return None
-    compiler = find_compiler(platform)
-    if compiler is None:
+    try:
+        path = _library(shape, platform)
+        library = ctypes.CDLL(str(path))
+        _require_device(library)
+    except (_KernelError, OSError) as error:
         logger.warning(
-            "%s was not found, so PPO's updates run XLA's program, which takes about twice as long "
-            "on small networks; install CUDA's compiler or set CUDA_HOME",
-            COMPILERS[platform],
+            "PPO's updates run XLA's program, which takes about twice as long on small networks, "
+            "because their kernel cannot be used: %s",
+            error,
         )
         return None
-    library = _library(shape, platform, compiler)
-    if library is None:
-        return None
-    name = f"{SYMBOL}_{library.stem}"
-    function = getattr(ctypes.CDLL(str(library)), SYMBOL)
-    handler = jax.ffi.pycapsule(function)  # type: ignore[no-untyped-call]
+    name = f"{SYMBOL}_{path.stem}"
+    handler = jax.ffi.pycapsule(getattr(library, SYMBOL))  # type: ignore[no-untyped-call]
     jax.ffi.register_ffi_target(name, handler, platform=platform)
     return name
 
 
-def cache_folder() -> Path:
-    """Where compiled updates are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base, "procurl", "updates")
+class _KernelError(Exception):
+    """Why there is no kernel."""
 
 
-def _writable(folder: Path) -> Path:
-    """`folder`, or one for this process alone if it cannot be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="procurl-"))
+def _require_device(library: ctypes.CDLL) -> None:
+    """Raise unless the GPU and its driver can run the kernel; both may be older than nvcc."""
+    problem = getattr(library, PROBLEM)
+    problem.restype = ctypes.c_char_p
+    found = problem()
+    if found is not None:
+        raise _KernelError(found.decode())
 
 
-def _library(shape: Shape, platform: str, compiler: str) -> Path | None:
+def _library(shape: Shape, platform: str) -> Path:
     """The shared library, compiled unless it is in the cache."""
+    compiler = find_compiler(platform)
+    if compiler is None:
+        name = COMPILERS[platform]
+        raise _KernelError(f"{name} was not found; install CUDA's compiler or set CUDA_HOME")
     package = files("procurl.ppo.gpu")
     sources = {name: package.joinpath(name).read_text(encoding="utf-8") for name in SOURCES}
     sources["shape.h"] = shape.header(block_memory(platform))
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout
     device = jax.devices()[0].device_kind if platform == GPU else "cpu"
     parts = (sources, version, jax.__version__, device, *FLAGS[platform])
-    library = (
-        _writable(cache_folder()) / f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.so"
-    )
-    if library.exists():
-        return library
+    name = f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.so"
+    cache = user_cache(CACHE)
+    if cache is None or not (cache / name).exists():
+        cache = _writable(cache)
+        _compile([compiler, *FLAGS[platform]], sources, cache / name)
+    return cache / name
+
+
+def _writable(folder: Path | None) -> Path:
+    """`folder`, or one for this process alone if there is none or it cannot be written."""
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+    except OSError:
+        pass
+    own = Path(tempfile.mkdtemp(prefix="procurl-"))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
+
+
+def _compile(compiler: list[str], sources: dict[str, str], library: Path) -> None:
+    """Write `library`, whole or not at all.
+
+    Args:
+        compiler: with its flags.
+        sources: texts by file name.
+        library: where to.
+    """
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         for name, text in sources.items():
             Path(folder, name).write_text(text, encoding="utf-8")
-        command = [compiler, "-std=c++17", "-shared", "-w", *FLAGS[platform]]
+        command = [*compiler, "-std=c++17", "-shared", "-w"]
         command += [f"-I{folder}", f"-I{jax.ffi.include_dir()}"]
         command += [str(Path(folder, "update.cu")), "-o", str(Path(folder, "update.so"))]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            logger.warning(
-                "the kernel for PPO's update could not be compiled, so updates run XLA's slower "
-                "program; %s ended with: %s",
-                " ".join(command),
-                done.stderr.strip()[-2000:],
-            )
-            return None
+            raise _KernelError(f"{' '.join(command)} ended with: {done.stderr.strip()[-2000:]}")
         os.replace(Path(folder, "update.so"), library)
-    return library

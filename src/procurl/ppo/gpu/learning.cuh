@@ -59,7 +59,8 @@ DEVICE void differentiate(const Memory& memory, const float* settings, int b) {
   const float error = value[0] - memory.samples[RETURN * BATCH + b];
   value[0] = value_weight * 2.0f * error / BATCH;
   float* terms = memory.samples + FIRST_TERM * BATCH + b;
-  terms[0] = -fminf(gain, bounded);
+  // NaN if the ratio is not finite: the smaller gain alone would hide that the run has diverged.
+  terms[0] = -fminf(gain, bounded) + 0.0f * ratio;
   terms[BATCH] = error * error;
   terms[2 * BATCH] = entropy;
   terms[3 * BATCH] = ratio - 1.0f - log_ratio;

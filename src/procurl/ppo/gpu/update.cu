@@ -114,7 +114,22 @@ extern __shared__ float4 shared_memory[];
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_PROCESSOR) update_runs(const Run all) {
   update_run(run_number(all, blockIdx.x), reinterpret_cast<float*>(shared_memory));
 }
+
+// A kernel must ask for more than 48 KiB, on every device that it runs on.
+static cudaError_t allow_shared_memory() {
+  return cudaFuncSetAttribute(update_runs, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              SHARED_BYTES);
+}
 #endif
+
+// What keeps this device and its driver from running the kernel; null if nothing does.
+extern "C" const char* procurl_problem() {
+#ifdef __CUDACC__
+  const cudaError_t status = allow_shared_memory();
+  if (status != cudaSuccess) return cudaGetErrorString(status);
+#endif
+  return nullptr;
+}
 
 using Floats = ffi::Buffer<ffi::F32>;
 using Integers = ffi::Buffer<ffi::S32>;
@@ -139,8 +154,7 @@ static ffi::Error update(
                    diagnostics->typed_data(), scratch->typed_data()};
   const int64_t runs = count.element_count();
 #ifdef __CUDACC__
-  cudaError_t status = cudaFuncSetAttribute(
-      update_runs, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
+  cudaError_t status = allow_shared_memory();
   if (status == cudaSuccess) {
     update_runs<<<runs, THREADS, SHARED_BYTES, stream>>>(all);
     status = cudaGetLastError();

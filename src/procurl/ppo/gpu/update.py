@@ -74,7 +74,7 @@ def fused_update(
         adam.count,
         batch.observations.astype(jnp.float32),
         batch.actions.astype(jnp.int32 if shape.discrete else jnp.float32),
-        *(batch.log_probs, batch.advantages, batch.returns),
+        *(part.astype(jnp.float32) for part in (batch.log_probs, batch.advantages, batch.returns)),
         permutations.astype(jnp.int32),
         jnp.stack([jnp.asarray(getattr(settings, key), jnp.float32) for key in SETTINGS]),
     )
