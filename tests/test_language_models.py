@@ -138,12 +138,12 @@ def test_the_table_compares_samples_and_wasted_groups():
 
 
 def test_runs_that_have_not_ended_are_compared_as_far_as_all_go():
-    slow = curve("uniform", [0.1, 0.1, 0.1, 0.4, 0.7], 0.8)
-    fast = curve("curriculum", [0.1, 0.1, 0.7], 0.4)
+    slow = curve("uniform", [0.125, 0.25, 0.375, 0.5, 0.75], 0.8)
+    fast = curve("curriculum", [0.125, 0.5, 0.75], 0.4)
     other = curve("known", [0.1, 0.2, 0.3], 0.1, seed=7)
     text = table_of([slow, fast, other])
     assert text.startswith("After 128 samples, which all runs have drawn:")
-    assert "| uniform | 0.100 | 0 | 0% |" in text
+    assert "| uniform | 0.250 | 128 | 100% |" in text
     assert text.endswith("Left out, because uniform has no run with the same seed: known 7.")
     assert "| known" not in text
 
