@@ -18,7 +18,7 @@ from procurl.cli.paper import add_paper_command
 from procurl.cli.strategies import add_strategies_command, first_line
 from procurl.cli.training import add_training_commands, integer
 from procurl.cli.watch import add_watch_command
-from procurl.envs.adapters.task_errors import environment_error
+from procurl.envs.adapters.task_errors import RAISED, environment_error
 from procurl.internals.checks import suggest
 from procurl.internals.extras import REPORT, require_packages
 from procurl.internals.streams import safe_streams
@@ -68,7 +68,7 @@ def _run(parsed: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nstopped; run the same command to resume", file=sys.stderr)
         return INTERRUPTED
-    except Exception as error:
+    except RAISED as error:
         shown = environment_error(error) or error
         if not isinstance(shown, ValueError | TypeError | OSError | ImportError):
             raise
@@ -107,7 +107,7 @@ def _stop_signals_as_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _remedy(error: Exception) -> str:
+def _remedy(error: BaseException) -> str:
     """A remedy if the disk is full, otherwise an empty string."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return ". Free some space and run the same command to resume from the last checkpoint"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from procurl.envs import EnvSource, make_host_env
+from procurl.envs.adapters.closing import closing_error
 from procurl.experiments.batches import Job, RunBatch, batches_of, costly_first
 from procurl.experiments.engines.registry import resolve_engine, trainer_module
 from procurl.experiments.planning import cost_of, make_experiment, width_of
@@ -130,7 +131,8 @@ def warn_at_start(source: EnvSource, pool: TaskPool) -> None:
     with kept_random_state():
         for message in start_warnings(inside):
             log.warning("%s: %s", source.name, message)
-    env.close()
+    if (error := closing_error(env)) is not None:
+        log.warning("%s: %s. Training ignores it: correct close()", source.name, error)
 
 
 def summarize(out: Path, store: Store) -> Summary:

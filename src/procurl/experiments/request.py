@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from procurl.envs import EnvSource, environment_names, make_host_env, resolve_environment
+from procurl.envs.adapters.closing import close_env
 from procurl.envs.mujoco.threads import thread_count
 from procurl.experiments.algorithms import (
     AlgorithmSettings,
@@ -224,7 +225,7 @@ class ComparisonRequest:
         env = self._make_env()
         horizon = None if env.spec is None else env.spec.max_episode_steps
         found = Spaces(env.observation_space, env.action_space, horizon)
-        env.close()
+        close_env(env)
         return found
 
     @cached_property
@@ -364,7 +365,7 @@ class ComparisonRequest:
                     f"{self.training.n_envs}"
                 )
         else:
-            make_model(student, self._make_env()).env.close()  # raises if it does not fit
+            close_env(make_model(student, self._make_env()).env)  # raises if it does not fit
         if eval_every is not None and eval_every < self.update_steps:
             raise ValueError(
                 f"eval_every must be at least the {self.update_steps} steps of an update, got "

@@ -81,6 +81,38 @@ def test_an_error_in_reset_or_step_names_the_task():
     assert "TaskEnv: in step 1 of task 1 (length=2, mass=3); repeat it" in note_of(error)
 
 
+def end():
+    raise SystemExit(3)
+
+
+def test_the_end_of_a_process_names_the_task_like_an_error():
+    env = TaskEnv(Scripted(at_step=end), POOL)
+    env.reset(options={"task": 1})
+    with pytest.raises(SystemExit) as error:
+        env.step(0)
+    found = task_errors.environment_error(error.value)
+    assert str(found).startswith(f"the environment raised SystemExit: 3 ({__file__}, line ")
+    assert "in step 1 of task 1 (length=2, mass=3); repeat it" in str(found)
+    for env in (
+        TaskEnv(Scripted(at_reset=end), POOL),
+        TaskEnv(Scripted(), POOL, set_task=lambda env, task: end()),
+    ):
+        with pytest.raises(SystemExit) as error:
+            env.reset(options={"task": 1})
+        assert "SystemExit: 3" in str(task_errors.environment_error(error.value))
+
+
+def test_an_interrupt_of_the_user_is_not_an_error_of_the_environment():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    env = TaskEnv(Scripted(at_step=interrupt), POOL)
+    env.reset(options={"task": 1})
+    with pytest.raises(KeyboardInterrupt) as error:
+        env.step(0)
+    assert task_errors.environment_error(error.value) is None
+
+
 def test_an_error_in_set_task_names_the_task():
     pool = TaskPool([{"level": "maze"}, {"level": "a" * 500}])
     env = TaskEnv(Scripted(), pool, set_task=lambda env, task: fail())

@@ -33,6 +33,7 @@ from procurl.envs.adapters.results import (
 )
 from procurl.envs.adapters.task_errors import (
     LONG_EPISODE,
+    RAISED,
     add_set_task,
     add_task,
     hint_of_id,
@@ -206,7 +207,7 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._length += 1
         try:
             result: Any = self.env.step(action)
-        except Exception as error:
+        except RAISED as error:
             add_task(error, self.pool, self.task, self._length)
             raise
         place = (self.pool, self.task, self._length)
@@ -316,14 +317,14 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self.task_setter is not None:
             try:
                 self.task_setter(self.env, self._tasks[number])
-            except Exception as error:
+            except RAISED as error:
                 add_set_task(error, self.pool, number)
                 raise
         elif self.pool.seeds is not None:
             seed = int(self._tasks[number])
         try:
             return self.env.reset(seed=seed, options=options or None)
-        except Exception as error:
+        except RAISED as error:
             add_task(error, self.pool, number, 0, self.task_setter is not None)
             raise
 

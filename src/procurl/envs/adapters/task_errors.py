@@ -21,8 +21,10 @@ NOTE = "TaskEnv: "  # how a note of `add_task` begins
 SET_TASK = "in set_task for "  # how it continues for an error of `set_task`
 CALLERS = (  # files that call the methods of an environment
     Path(__file__).with_name("task_env.py"),
+    Path(__file__).with_name("closing.py"),
     Path(__file__).parents[1] / "checking" / "player.py",
 )
+RAISED = (Exception, SystemExit)  # by an environment, of which no other error ends the process
 SHOWN = 100  # characters of a task
 SEARCHED = 10_000  # tasks, for one that was passed instead of its id
 log = logging.getLogger(__name__)
@@ -72,7 +74,7 @@ def describe_place(pool: TaskPool, task: int, step: int) -> str:
 
 
 def add_task(
-    error: Exception, pool: TaskPool, task: int, step: int, has_set_task: bool = False
+    error: BaseException, pool: TaskPool, task: int, step: int, has_set_task: bool = False
 ) -> None:
     """Add a note to an error of the environment: where it occurred, and what to do.
 
@@ -90,7 +92,7 @@ def add_task(
     error.add_note(f"{NOTE}in {describe_place(pool, task, step)}; {remedy}")
 
 
-def add_set_task(error: Exception, pool: TaskPool, task: int) -> None:
+def add_set_task(error: BaseException, pool: TaskPool, task: int) -> None:
     """As `add_task`, for an error of `set_task`."""
     remedy = columns_remedy(error, pool) or _repeat(task, "env, pool, set_task")
     error.add_note(f"{NOTE}{SET_TASK}{describe_task(pool, task)}; {remedy}")
@@ -113,10 +115,15 @@ def environment_failure(error: BaseException) -> EnvironmentFailure | None:
     who = "the environment"
     if where.startswith(SET_TASK):
         who, where = "set_task", f"on {where.removeprefix(SET_TASK)}"
+    text = f"{who} raised {describe_error(error)}, {where}"
+    return EnvironmentFailure(text, remedy, where.startswith("in the reset"))
+
+
+def describe_error(error: BaseException) -> str:
+    """An error of an environment in one line: its type, message, file and line."""
     message = str(error).strip().partition("\n")[0]
     kind = type(error).__name__ + (f": {message}" if message else "")
-    text = f"{who} raised {kind}{_line_of(error)}, {where}"
-    return EnvironmentFailure(text, remedy, where.startswith("in the reset"))
+    return f"{kind}{_line_of(error)}"
 
 
 def environment_error(error: BaseException) -> ValueError | None:
@@ -132,7 +139,7 @@ def _repeat(task: int, arguments: str = "env, pool") -> str:
     )
 
 
-def _interface_remedy(error: Exception, step: int) -> str:
+def _interface_remedy(error: BaseException, step: int) -> str:
     """What to do if the methods of the environment have another signature than Gymnasium's."""
     message = str(error)
     if isinstance(error, TypeError) and "reset() got an unexpected keyword" in message:
@@ -148,7 +155,7 @@ def _interface_remedy(error: Exception, step: int) -> str:
     return ""
 
 
-def _reading_remedy(error: Exception, pool: TaskPool, has_set_task: bool) -> str:
+def _reading_remedy(error: BaseException, pool: TaskPool, has_set_task: bool) -> str:
     """What to do if `reset` reads its task in another way than it is passed."""
     columns = "" if has_set_task else columns_remedy(error, pool)
     return columns or options_remedy(error, pool, has_set_task)

@@ -29,7 +29,7 @@ def option_name(pool: TaskPool) -> str:
     return "task" if pool.contexts is None else "context"
 
 
-def columns_remedy(error: Exception, pool: TaskPool) -> str:
+def columns_remedy(error: BaseException, pool: TaskPool) -> str:
     """What to do if an environment reads more or fewer numbers than a context has; else nothing."""
     if pool.contexts is None:
         return ""
@@ -45,7 +45,7 @@ def columns_remedy(error: Exception, pool: TaskPool) -> str:
     return f"a task of this pool has {given}, and the environment reads {remedy}"
 
 
-def options_remedy(error: Exception, pool: TaskPool, has_set_task: bool) -> str:
+def options_remedy(error: BaseException, pool: TaskPool, has_set_task: bool) -> str:
     """What to do if `reset` looks for its task where it is not; else nothing."""
     missing = isinstance(error, KeyError) and error.args in {("context",), ("task",)}
     if not missing and not (isinstance(error, TypeError) and NO_OPTIONS in str(error)):

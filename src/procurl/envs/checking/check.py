@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
@@ -13,6 +13,7 @@ from procurl.envs.checking.measure import measure
 from procurl.envs.checking.measurements import Measurements
 from procurl.envs.checking.player import Player
 from procurl.envs.checking.spaces import judge_spaces
+from procurl.envs.checking.student_spaces import default_policy
 from procurl.internals.checks import require_integer, require_number
 from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.tasks.pool import TaskPool
@@ -52,10 +53,7 @@ class EnvironmentCheck:
     @property
     def policy(self) -> str:
         """The policy class of Stable-Baselines3 for these observations."""
-        if isinstance(self.observation_space, Dict):
-            return "MultiInputPolicy"
-        shape = self.observation_space.shape or ()
-        return "CnnPolicy" if len(shape) == 3 else "MlpPolicy"
+        return default_policy(self.observation_space)
 
     @property
     def reset_samples(self) -> int:
@@ -63,6 +61,10 @@ class EnvironmentCheck:
         starts = self.measurements.starts
         random = starts is not None and starts.repeats and starts.varies
         return RESET_SAMPLES if random and self.alternative == "procurl-val" else 1
+
+    def with_finding(self, *finding: Any) -> "EnvironmentCheck":
+        """This check and one more finding, from the fields of a `Finding`."""
+        return replace(self, findings=(*self.findings, Finding(*finding)))
 
     def __str__(self) -> str:
         """The table, at most 80 columns wide."""

@@ -18,7 +18,12 @@ from procurl.envs.adapters.results import (
     require_reward,
     require_values,
 )
-from procurl.envs.adapters.task_errors import EnvironmentFailure, add_task, environment_failure
+from procurl.envs.adapters.task_errors import (
+    RAISED,
+    EnvironmentFailure,
+    add_task,
+    environment_failure,
+)
 from procurl.tasks.pool import TaskPool
 
 log = logging.getLogger(__name__)
@@ -132,12 +137,12 @@ class Player:
         start = perf_counter()
         try:
             return act(*args, **options)
-        except Exception as error:
+        except RAISED as error:
             raise PlayError(self._failure(error)) from error
         finally:
             self.seconds += perf_counter() - start
 
-    def _failure(self, error: Exception) -> EnvironmentFailure:
+    def _failure(self, error: BaseException) -> EnvironmentFailure:
         if isinstance(error, ResultError):
             return EnvironmentFailure(str(error), "")
         if (found := environment_failure(error)) is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from procurl.envs.adapters.closing import close_env
 from procurl.envs.sources.functions import UserFunction, failure, require_no_arguments
 from procurl.tasks.pool import TaskPool
 from procurl.tasks.space import TaskSpace, require_fixed_pool
@@ -70,7 +71,7 @@ class EnvSource:
         env = self.make()
         found = env.get_wrapper_attr("pool") if env.has_wrapper_attr("pool") else None
         space = env.get_wrapper_attr("space") if env.has_wrapper_attr("space") else None
-        env.close()
+        close_env(env)
         if isinstance(space, TaskSpace):
             require_fixed_pool(f"the TaskEnv of {self.name} must play", space)
         return found if isinstance(found, TaskPool) else None
@@ -85,8 +86,8 @@ class EnvSource:
         """Raise ValueError if two calls make the same environment: evaluations need a second."""
         one, other = self.make(), self.make()
         same = one.unwrapped is other.unwrapped
-        one.close()
-        other.close()
+        close_env(one)
+        close_env(other)
         if same:
             raise ValueError(
                 f"{self.name} must make a new environment at every call, got the same one twice: "

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 
 from procurl.envs import EnvSource, TaskEnv, make_host_env
+from procurl.envs.adapters.closing import close_env
 from procurl.envs.adapters.gym_env import GymEnv
 from procurl.envs.adapters.looks import same_observation
 from procurl.experiments.batches import Job
@@ -48,7 +49,7 @@ def require_reset(source: EnvSource, pool: TaskPool) -> None:
     try:
         env.reset(seed=PROBE_SEEDS[0], options={"task": 0})
     finally:
-        env.close()
+        close_env(env)
 
 
 def resets_are_random(source: EnvSource, pool: TaskPool) -> bool:
@@ -61,4 +62,4 @@ def resets_are_random(source: EnvSource, pool: TaskPool) -> bool:
                 return True
         return False
     finally:
-        env.close()
+        close_env(env)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from procurl.envs.adapters.task_errors import environment_error
+from procurl.envs.adapters.task_errors import RAISED, environment_error
 from procurl.experiments.batches import Job, RunBatch
 from procurl.experiments.engines.registry import make_trainer
 from procurl.experiments.engines.trainer import Checkpoint, Trainer
@@ -74,7 +74,7 @@ def train_batch(
     """
     try:
         yield from _train(job, batch, checkpoint, stopping)
-    except Exception as error:
+    except RAISED as error:
         if found := environment_error(error):
             raise found from error
         raise

@@ -1,0 +1,98 @@
+"""Commands with an environment of a user that does what it should not."""
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from procurl.cli import main
+from tests.experiments.quick_commands import empty_figures, training_here
+
+CODE = """
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Corridor(gymnasium.Env):
+    observation_space = spaces.Box(0.0, 10.0, (2,), dtype=np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.length = float(options["context"][0])
+        self.place = self.steps = 0
+        return self.seen(), {}
+
+    def step(self, action):
+        self.place, self.steps = self.place + int(action), self.steps + 1
+        won = self.place >= self.length
+        return self.seen(), float(won), won, self.steps == 8, {}
+
+    def seen(self):
+        return np.array([self.length, self.place], dtype=np.float32)
+
+
+class Unclosable(Corridor):
+    def close(self):
+        raise RuntimeError("no window")
+
+
+class Ending(Corridor):
+    def step(self, action):
+        raise SystemExit(3)
+
+
+class Spaceless(Corridor):
+    observation_space = None
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current directory, with environments and a pool."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "faulty.py").write_text(CODE)
+    (tmp_path / "tasks.csv").write_text("length\n1\n3\n6\n")
+    return tmp_path
+
+
+def check(capsys, env):
+    """(exit status, output, error)."""
+    status = main(["check", f"faulty.py:{env}", "--pool", "tasks.csv", "--steps", "200"])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def train(capsys, env, *more):
+    """(exit status, error)."""
+    words = ["train", f"faulty.py:{env}", "--pool", "tasks.csv", "--seeds", "1", "--steps", "64"]
+    with training_here(), empty_figures():
+        status = main([*words, "--strategy", "iid", "--out", "out", *more])
+    return status, capsys.readouterr().err
+
+
+def test_a_check_is_printed_although_close_fails(folder, capsys):
+    status, out, _ = check(capsys, "Unclosable")
+    assert status == 0
+    assert "ok       tasks     all 3 first observations differ" in out
+    assert "note     close     close() of the environment raised RuntimeError: no window" in out
+
+
+def test_training_warns_once_of_a_close_that_fails(folder, capsys):
+    status, error = train(capsys, "Unclosable", "--engine", "sb3", "--set", "n_steps=64")
+    assert status == 0
+    warning = "warning: faulty.py:Unclosable: close() of the environment raised RuntimeError: no w"
+    assert warning in error
+    assert error.count("close()") == 2
+    assert "Training ignores it: correct close()" in error
+
+
+def test_an_environment_that_ends_the_process_is_an_error_with_its_task(folder, capsys):
+    status, out, _ = check(capsys, "Ending")
+    assert status == 1
+    assert "problem  errors    the environment raised SystemExit: 3" in out
+    status, error = train(capsys, "Ending", "--engine", "sb3", "--set", "n_steps=64")
+    assert status == 2
+    assert "procurl train: the environment raised SystemExit: 3" in error
+    assert "), in step 1 of task " in error
