@@ -13,7 +13,6 @@ from procurl.envs.checking.measure import measure
 from procurl.envs.checking.measurements import Measurements
 from procurl.envs.checking.player import Player
 from procurl.envs.checking.spaces import judge_spaces
-from procurl.envs.checking.student_spaces import default_policy
 from procurl.internals.checks import require_integer, require_number
 from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.tasks.pool import TaskPool
@@ -53,7 +52,10 @@ class EnvironmentCheck:
     @property
     def policy(self) -> str:
         """The policy class of Stable-Baselines3 for these observations."""
-        return default_policy(self.observation_space)
+        if isinstance(self.observation_space, Dict):
+            return "MultiInputPolicy"
+        shape = self.observation_space.shape or ()
+        return "CnnPolicy" if len(shape) == 3 else "MlpPolicy"
 
     @property
     def reset_samples(self) -> int:
