@@ -21,6 +21,24 @@ def test_bad_input_ends_with_status_2(arguments, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_pool_does_not_replace_a_file(tmp_path):
+    path = tmp_path / "tasks.csv"
+    path.write_text("mine")
+    assert main(["pool", "pointmass-s", "--size", "2", "--out", str(path)]) == 2
+    assert path.read_text() == "mine"
+
+
+def test_an_empty_directory_name_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["compare", "pointmass-s", "--out", ""])
+    assert "--out: the name of the directory is empty" in capsys.readouterr().err
+
+
+def test_strategies_may_be_given_one_by_one():
+    given = ["compare", "x", "--strategies", "iid", "--strategies", "procurl", "plr"]
+    assert cli.make_parser().parse_args(given).strategies == ["iid", "procurl", "plr"]
+
+
 def test_version_is_printed(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])

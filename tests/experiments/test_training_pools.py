@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from procurl import TaskPool
-from procurl.envs import make_host_env, make_pool
+from procurl.envs import EnvSource, make_host_env, make_pool
 from procurl.experiments.batches import Job
 from procurl.experiments.planning import make_experiment, width_of
 from procurl.experiments.request import ComparisonRequest, EvaluationOptions, TrainingOptions
+from procurl.experiments.training_pools import read_pools
 from procurl.records.experiment import Experiment, pool_index, pools_hash
+
+SOURCE = EnvSource("mine", lambda: None)
 
 
 def request(env="pointmass-s", seeds=4, **training):
@@ -32,6 +35,30 @@ def test_pools_are_drawn_with_consecutive_seeds():
     drawn = request(pools=3).pools.training
     expected = [make_pool("pointmass-s", seed=seed) for seed in range(3)]
     assert [pool.fingerprint for pool in drawn] == [pool.fingerprint for pool in expected]
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "message"),
+    [
+        (["length", "mass"], ["mass", "length"], r"length, mass, got mass, length"),
+        (["length", "mass"], ["length", "width"], r"length, mass, got length, width"),
+        (["length", "mass"], ["length", "mass", "width"], r"got length, mass, width"),
+    ],
+)
+def test_columns_that_an_environment_would_mix_up_are_refused(names, others, message):
+    pool = TaskPool([[1.0, 2.0], [3.0, 4.0]], names=names)
+    other = TaskPool([[1.0, 2.0, 5.0][: len(others)]], names=others)
+    with pytest.raises(ValueError, match=f"the test pool must have the context columns.*{message}"):
+        read_pools("mine", SOURCE, [pool], None, None, other)
+    with pytest.raises(ValueError, match=f"every other training pool must have.*{message}"):
+        read_pools("mine", SOURCE, [pool, other], None, None, None)
+
+
+def test_columns_without_names_fit_any():
+    pool = TaskPool([[1.0, 2.0], [3.0, 4.0]], names=["length", "mass"])
+    other = TaskPool([[5.0, 6.0]])
+    pools = read_pools("mine", SOURCE, [pool, TaskPool([[7.0, 8.0]])], None, None, other)
+    assert (len(pools.training), pools.test) == (2, other)
 
 
 def test_targets_are_added_to_every_pool():

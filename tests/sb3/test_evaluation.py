@@ -76,6 +76,12 @@ def _with(env):
     return TaskEnv(env, LENGTHS)
 
 
+def test_columns_in_another_order_than_in_training_are_refused(right):
+    pool = TaskPool(LENGTHS.contexts, names=["width"])
+    with pytest.raises(ValueError, match="pool must have the context columns of the training pool"):
+        evaluate_pool(right, walk_env(), pool)
+
+
 def test_an_environment_without_tasks_is_given_them(right):
     for given in (Walk(), Walk, walk_env, DummyVecEnv([walk_env] * 3)):
         assert evaluate_pool(right, given, LENGTHS).performance == 1.0

@@ -6,6 +6,7 @@ from typing import Any
 
 from procurl.cli.training import (
     add_evaluation_options,
+    directory,
     evaluation_options,
     integer,
     require_directory,
@@ -43,7 +44,7 @@ def add_paper_command(commands: Any) -> None:
     )
     add(
         "--out",
-        type=Path,
+        type=directory,
         default=Path("results/paper"),
         metavar="DIR",
         help="output directory (default: %(default)s)",

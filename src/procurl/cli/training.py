@@ -44,6 +44,7 @@ def add_training_commands(commands: Any) -> None:
     compare.add_argument(
         "--strategies",
         nargs="+",
+        action="extend",
         default=[],
         metavar="S",
         help="strategy names, see `procurl strategies`, optionally with settings: "
@@ -95,7 +96,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--out",
-        type=Path,
+        type=directory,
         metavar="DIR",
         help="results directory (default: results/COMMAND-ENV)",
     )
@@ -111,7 +112,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "$RAY_ADDRESS, or a new cluster on this machine)",
     )
     add_evaluation_options(add)
-    add("--tensorboard", type=Path, metavar="DIR", help="also log to TensorBoard files in DIR")
+    add("--tensorboard", type=directory, metavar="DIR", help="also log to TensorBoard files in DIR")
     add("--wandb", metavar="PROJECT", help="also log to this Weights & Biases project")
 
 
@@ -330,6 +331,13 @@ def integer(text: str) -> int:
     if not number.is_integer():
         raise argparse.ArgumentTypeError(f"{text!r} is not an integer")
     return int(number)
+
+
+def directory(text: str) -> Path:
+    """Parse a directory; an empty text, such as that of a variable not set, is none."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name of the directory is empty; write . for this one")
+    return Path(text)
 
 
 def require_directory(out: Path) -> None:

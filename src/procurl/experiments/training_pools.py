@@ -6,6 +6,7 @@ from typing import NamedTuple
 from procurl.envs import EnvSource, environment_names, make_host_env, make_pool, pool_of, read_pool
 from procurl.internals.checks import require_integer
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.pool_difference import require_same_columns
 from procurl.tasks.targets import add_targets, marked_ids
 
 PoolText = str | TaskPool  # a pool, or the text that names it
@@ -56,10 +57,16 @@ def read_pools(
         pools = [add_targets(pool, marked) for pool in pools]
     if test_pool is None:
         test_pool = _shared_targets(pools)
+    tested = [] if test_pool is None else [test_pool]
     if source is None:
         host = make_host_env(env)
-        for pool in (*pools, *([] if test_pool is None else [test_pool])):
+        for pool in (*pools, *tested):
             host.contexts_of(pool)
+    else:
+        for pool in pools[1:]:
+            require_same_columns("every other training pool", pool, pools[0])
+        for pool in tested:
+            require_same_columns("the test pool", pool, pools[0])
     _require_different(given, pools)
     return Pools(tuple(pools), test_pool)
 

@@ -20,6 +20,11 @@ def read_settings(text: str, owner: str) -> dict[str, Any]:
         name, equals, value = part.partition("=")
         if not equals or not name or not value:
             raise ValueError(f"{owner}: {part!r} is not a setting; write NAME=VALUE")
+        if name in given:
+            raise ValueError(
+                f"{owner}: {name} is given twice, as {setting_text(given[name])} and {value}; "
+                "keep one"
+            )
         given[name] = _value(value)
     return given
 

@@ -303,7 +303,7 @@ class Runs:
         teaching = self.state.teaching
         stopped_at = np.asarray(self.state.stopped_at)
         trained = np.where(stopped_at < 0, self.train_steps, stopped_at)
-        env_steps = (count_steps(teaching.rollout_steps) + trained).tolist()
+        env_steps = count_steps(teaching.rollout_steps) + trained
         scalars = teacher_scalars(self._strategies, teaching)
         shown: Sequence[Snapshot | None] = [None] * len(returns)  # a space has other tasks
         if self.candidates is None:
@@ -313,8 +313,8 @@ class Runs:
                 step=step,
                 performance=float(performance[run]),
                 test_performance=None if test is None else float(test[run]),
-                train_steps=self.train_steps,
-                env_steps=env_steps[run],
+                train_steps=int(trained[run]),
+                env_steps=int(env_steps[run]),
                 seconds=self.seconds,
                 entropy=entropy,
                 mean_success=mean_success,

@@ -46,7 +46,7 @@ class Evaluation(NamedTuple):
     performance: Annotated[float, Scalar(log="eval/mean_reward", export=True)]
     # Mean return over the test pool; None without one.
     test_performance: Annotated[float | None, Scalar(log="eval/test_mean_reward", export=True)]
-    # The training steps taken, a whole number of updates.
+    # The training steps taken, a whole number of updates; a run that was stopped takes no more.
     train_steps: Annotated[int, Scalar(export=True)]
     # Environment steps of training and of the teacher.
     env_steps: Annotated[int, Scalar(log="time/total_env_steps", export=True)]

@@ -20,6 +20,7 @@ from procurl.sb3.envs.eval_env import (
 )
 from procurl.sb3.envs.workers import Workers
 from procurl.tasks.pool import TaskPool
+from procurl.tasks.pool_difference import require_same_columns
 from procurl.tasks.space import TaskSpace
 
 
@@ -70,6 +71,8 @@ def evaluate_pool(
             "evaluations would interrupt the training episodes"
         )
     require_same_spaces(played_in, model, "env")
+    if training is not None and all(training.env_is_wrapped(TaskEnv)):
+        require_same_columns("pool", pool, Workers(training).pool)
     workers = Workers(played_in)
     workers.require_pool(pool, "env")
     return evaluate(

@@ -47,6 +47,27 @@ def pool_difference(there: TaskPool, wanted: TaskPool) -> str:
     return f"differs in {len(differing):,} of {len(there):,} tasks, first in {first}"
 
 
+def require_same_columns(argument: str, given: TaskPool, pool: TaskPool) -> None:
+    """Raise if an environment would take the columns of `given` for others: it reads them by place.
+
+    Columns that have no names of their own fit any.
+
+    Args:
+        argument: what `given` is, for the error.
+        given: a pool that is played beside another one.
+        pool: the other one.
+    """
+    if given.contexts is None or pool.contexts is None or given.names == pool.names:
+        return
+    if len(given.names) == len(pool.names) and (given.has_default_names or pool.has_default_names):
+        return
+    raise ValueError(
+        f"{argument} must have the context columns of the training pool in the same order, "
+        f"{', '.join(pool.names)}, got {', '.join(given.names)}: an environment reads them by "
+        "place, not by name"
+    )
+
+
 def _kind(pool: TaskPool) -> str:
     if pool.contexts is not None:
         return "contexts"

@@ -130,6 +130,24 @@ def test_the_version_of_a_file_is_that_of_its_content(file):
     assert resolve_environment(address, f"{file}:set_length").version != after.version
 
 
+def test_the_version_of_a_file_follows_the_files_that_it_imports(tmp_path):
+    (tmp_path / "tunnel_parts").mkdir()
+    deep = tmp_path / "tunnel_parts" / "lengths.py"
+    deep.write_text("LENGTH = 1\n")
+    (tmp_path / "tunnel_parts" / "__init__.py").write_text("from .lengths import LENGTH\n")
+    (tmp_path / "tunnel_rewards.py").write_text("import numpy\nfrom tunnel_parts import LENGTH\n")
+    unrelated = tmp_path / "notes.py"
+    unrelated.write_text("NOTE = 1\n")
+    path = tmp_path / "tunnel.py"
+    path.write_text(f"import tunnel_rewards\n{CODE}")
+    address = f"{path}:make_corridor"
+    before = resolve_environment(address).version
+    unrelated.write_text("NOTE = 2\n")
+    assert resolve_environment(address).version == before
+    deep.write_text("LENGTH = 2\n")
+    assert resolve_environment(address).version != before
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [

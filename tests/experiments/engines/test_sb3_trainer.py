@@ -181,6 +181,7 @@ def test_a_run_that_is_no_longer_finite_stops_and_the_others_continue():
     for _ in range(3):
         found.advance()
     assert found.stopped_at == [128, None]
+    assert [run[-1].train_steps for run in found.evaluations] == [128, 256]
     for name, part in found.runs[0].weights().items():
         assert np.array_equal(part, kept[name])
     assert [len(run) for run in found.evaluations] == [2, 2]

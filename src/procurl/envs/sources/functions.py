@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from procurl.envs.sources.imported_files import own_files
 from procurl.internals.checks import suggest
 
 
@@ -42,12 +43,24 @@ class UserFunction:
 
     @property
     def version(self) -> str | None:
-        """A hash of the file's or module's code; None if the module has no source file."""
-        text = self.text
-        if text is None:
+        """A hash of the code, and of what it imports: files beside it, or of the same package.
+
+        None if a module has no source file.
+        """
+        if self.text is not None:
+            path, text = Path(self.place), self.text
+            root = own = path.parent
+        else:
             source = inspect.getsourcefile(import_module(self.place))
-            text = None if source is None else Path(source).read_text(encoding="utf-8")
-        return None if text is None else hashlib.sha256(text.encode()).hexdigest()
+            if source is None:
+                return None
+            path = Path(source)
+            text = path.read_text(encoding="utf-8")
+            root = path.parents[self.place.count(".") + (path.name == "__init__.py")]
+            own = root / self.place.partition(".")[0]
+        files = own_files(path, text, root, own)
+        parts = sorted((str(file.relative_to(root)), content) for file, content in files.items())
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def load(self) -> Callable[..., Any]:
         """The function itself; raises ValueError if it does not exist."""

@@ -69,7 +69,7 @@ class CompactRecords:
             run.seed
             for run in results.runs
             if run.label == label
-            and any(at.train_steps >= results.steps for at in results.evaluations.get(run, ()))
+            and any(at.step >= results.steps for at in results.evaluations.get(run, ()))
         }
 
     def only(self, labels: Iterable[str]) -> "CompactRecords":

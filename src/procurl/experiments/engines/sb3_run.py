@@ -144,7 +144,8 @@ class SB3Run:
             None if self._test is None else self._evaluate_tasks(self._test, None, step).performance
         )
         evaluation = evaluation_of(self.callback, found, step, self.seconds, test)
-        evaluation = evaluation._replace(train_steps=self._steps)
+        taken = self._steps if self.stopped_at is None else self.stopped_at
+        evaluation = evaluation._replace(train_steps=taken)
         self.evaluations.append(evaluation)
         if evaluation.performance > self.best:
             self.best, self.best_weights = evaluation.performance, self.weights()

@@ -26,8 +26,6 @@ from procurl.experiments.paper.sweeps import (
     FIELD_BY_SWEEP,
     HARD,
     KAREL,
-    ONE_ENV,
-    ONE_ENV_ROWS,
     ONE_MODE,
     PATIENCE,
     PATIENCE_ROWS,
@@ -195,25 +193,6 @@ def _small() -> Entry:
     )
 
 
-def _one_env() -> Iterable[Entry]:
-    env = ONE_ENV.env
-    yield Entry(
-        f"one-env-{env}",
-        "not in the paper",
-        f"The table of {env} with one environment per run",
-        partial(run_pages.metrics_page, names=ONE_ENV_ROWS),
-        {ONE_ENV: ONE_ENV_ROWS},
-    )
-    best = tuple(name for name in ONE_ENV_ROWS if name in TEST_ROWS)
-    yield Entry(
-        f"one-env-test-{env}",
-        "not in the paper",
-        f"The best models of {env} with one environment per run",
-        partial(run_pages.best_models_page, names=best),
-        {ONE_ENV: best},
-    )
-
-
 def _variants() -> Iterable[Entry]:
     for plain, sweep, contenders in VARIANTS:
         strategy = contenders[0].partition(":")[0]
@@ -346,7 +325,6 @@ ENTRIES: Mapping[str, Entry] = {
             _claims(),
             _engines(),
             _small(),
-            *_one_env(),
             *_variants(),
             _budgets(),
             _patience(),

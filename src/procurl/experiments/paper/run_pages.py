@@ -140,13 +140,13 @@ def _complete(curves: Sequence[Curve]) -> list[Curve]:
     return cut
 
 
-def metrics_page(runs: RecordsBySweep, out: Path, names: Sequence[str] = METRICS_ROWS) -> Page:
+def metrics_page(runs: RecordsBySweep, out: Path) -> Page:
     """Performance along training, environment steps and time, ours beside the paper's."""
     records = _only(runs)
     results, curves = records.results, records.curves
-    rows = plain_rows(names)
+    rows = plain_rows(METRICS_ROWS)
     by_step = _by_step(curves, rows, "metrics", results.env, QUARTERS)
-    cost = cost_table(records, max(by_step), names)
+    cost = cost_table(records, max(by_step))
     panels = {f"at {step_label(step)}": pairs for step, pairs in by_step.items()}
     draw_intervals(panels, out / "metrics", RETURN)
     figure = picture("metrics", "Means with 95% intervals; filled: ours, hollow: the paper's")
@@ -168,14 +168,14 @@ def ablation_page(runs: RecordsBySweep, out: Path, which: str) -> Page:
     return _comparison_page(out, by_step, "procurl-val", [figure])
 
 
-def best_models_page(runs: RecordsBySweep, out: Path, names: Sequence[str] = TEST_ROWS) -> Page:
+def best_models_page(runs: RecordsBySweep, out: Path) -> Page:
     """Each run's best evaluation on the training pool, with its performance on the test pool."""
     records = _only(runs)
     results, curves = records.results, records.curves
     head = ("strategy", "seeds, ours", "training pool, ours", "paper", "test pool, ours", "paper")
     lines: list[tuple[str, ...]] = []
     panels: dict[str, list[Pair]] = {"training pool": [], "test pool": []}
-    for name in names:
+    for name in TEST_ROWS:
         cells = []
         best = curves[name].best(results.steps) if name in curves else (None, None)
         for panel, quantity, values in zip(panels, ("best", "best_test"), best, strict=True):
@@ -311,7 +311,7 @@ def _by_step(
     return {step: compare_rows(curves, rows, table, env, step) for step in shown}
 
 
-def cost_table(records: CompactRecords, step: int, names: Sequence[str] = METRICS_ROWS) -> Table:
+def cost_table(records: CompactRecords, step: int) -> Table:
     """Environment steps and time at a step; a batch's time is divided among its runs."""
     env, curves = records.results.env, records.curves
     head = (
@@ -322,7 +322,7 @@ def cost_table(records: CompactRecords, step: int, names: Sequence[str] = METRIC
         "paper, minutes",
     )
     lines = []
-    for name in names:
+    for name in METRICS_ROWS:
         cells = [MISSING, MISSING]
         if name in curves:
             steps = interval_of(curves[name], curves[name].env_steps_at(step))

@@ -100,9 +100,6 @@ POOLED = tuple(
 )
 # With the paper's bounds of the critic's values all tasks of BallCatching look alike; these fit.
 BOUNDED = ("procurl-val:v_min=16,v_max=42", "procurl-out:v_min=26,v_max=60")
-# The paper steps one environment; the table of BasicKarel has 16, which fill a GPU.
-ONE_ENV = replace(KAREL, name="basickarel-one-env")
-ONE_ENV_ROWS = ("space-alt", "iid", "easy")
 # Other settings of strategies whose results differ from the paper's: the sweep with the paper's
 # settings, the sweep with the others, and these.
 VARIANTS = (

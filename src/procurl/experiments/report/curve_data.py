@@ -37,9 +37,8 @@ def cost_payload(results: Results, curves: Sequence[Curve]) -> list[dict[str, An
     for run in results.runs:
         if evaluations := results.evaluations.get(run):
             last = evaluations[-1]
-            taken = min(last.train_steps, results.stopped.get(run, last.train_steps))
-            train.setdefault(run.label, []).append(taken)
-            total.setdefault(run.label, []).append(max(last.env_steps, taken))
+            train.setdefault(run.label, []).append(last.train_steps)
+            total.setdefault(run.label, []).append(last.env_steps)
     return [
         {
             "label": curve.label,

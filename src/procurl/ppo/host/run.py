@@ -276,7 +276,7 @@ class HostRun:
             step=step,
             performance=performance,
             test_performance=self._test_performance(),
-            train_steps=self.train_steps,
+            train_steps=taken,
             env_steps=taken + int(count_steps(self.state.teaching.rollout_steps)),
             seconds=self.seconds,
             entropy=entropy,
