@@ -42,6 +42,11 @@ class Ending(Corridor):
         raise SystemExit(3)
 
 
+class Unmade(Corridor):
+    def __init__(self):
+        raise SystemExit("no license")
+
+
 class Spaceless(Corridor):
     observation_space = None
 """
@@ -86,6 +91,22 @@ def test_training_warns_once_of_a_close_that_fails(folder, capsys):
     assert warning in error
     assert error.count("close()") == 2
     assert "Training ignores it: correct close()" in error
+
+
+def test_an_environment_whose_constructor_ends_the_process_is_named(folder, capsys):
+    status, out, error = check(capsys, "Unmade")
+    assert (status, out) == (2, "")
+    assert error.startswith("procurl check: faulty.py:Unmade failed: SystemExit: no license (line")
+
+
+def test_a_missing_space_is_named(folder, capsys):
+    message = "faulty.py:Spaceless must have an observation_space from gymnasium.spaces, got None: "
+    status, out, error = check(capsys, "Spaceless")
+    assert (status, out) == (2, "")
+    assert error.startswith(f"procurl check: {message}")
+    status, error = train(capsys, "Spaceless")
+    assert status == 2
+    assert error.startswith(f"procurl train: {message}")
 
 
 def test_an_environment_that_ends_the_process_is_an_error_with_its_task(folder, capsys):

@@ -39,6 +39,30 @@ def test_a_number_of_seeds_that_is_none_is_refused(text):
         read_pool(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("seeds:1e3", "; write seeds:1000"),
+        ("seeds:10,000", "; write seeds:10000"),
+        ("seeds:0", ""),
+        ("seeds:1.5", ""),
+        ("seeds:1e99", ""),
+        ("seeds:inf", ""),
+        ("seeds:nan", ""),
+    ],
+)
+def test_a_number_of_seeds_in_another_notation_is_written_out(text, hint):
+    with pytest.raises(ValueError, match="number of seeds must be a positive integer") as error:
+        read_pool(text)
+    assert str(error.value).endswith(f"got {text!r}{hint}")
+
+
+def test_a_pool_of_seeds_that_does_not_fit_in_memory_is_refused():
+    message = "must be at most 100,000,000, got 'seeds:99999999999999': write fewer, such as seeds:"
+    with pytest.raises(ValueError, match=message):
+        read_pool("seeds:99999999999999")
+
+
 def test_a_file_holds_contexts(tmp_path):
     path = tmp_path / "tasks.csv"
     path.write_text("length\n1\n2\n")

@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 
+from procurl.envs.adapters.declarations import require_spaces
 from procurl.envs.adapters.play_pool import play_pool, task_env_of
 from procurl.envs.adapters.results import (
     ResultError,
@@ -68,6 +69,7 @@ class Player:
     ) -> None:
         if not isinstance(env, gymnasium.Env):
             raise TypeError(f"env must be a Gymnasium environment, got {env!r}")
+        require_spaces(env, type(env.unwrapped).__name__)
         if pool is not None:
             env = play_pool(env, pool, set_task)
         inside = task_env_of(env)

@@ -17,6 +17,7 @@ from procurl.tasks.pool import TaskPool
 from procurl.tasks.space import require_fixed_pool
 
 SEEDS = re.compile(r"seeds:(.*)")
+MOST_SEEDS = 100_000_000  # which take about 10 GB
 MISTYPED_SEEDS = re.compile(r"seeds?\W*(\d+)", re.IGNORECASE)
 
 
@@ -61,8 +62,25 @@ def pool_of(source: EnvSource, text: str | PathLike[str] | None) -> TaskPool:
 
 def _count(text: str, number: str) -> int:
     if not number.isdecimal() or int(number) == 0:
-        raise ValueError(f"the number of seeds must be a positive integer, got {text!r}")
+        hint = _count_hint(number)
+        raise ValueError(f"the number of seeds must be a positive integer, got {text!r}{hint}")
+    if int(number) > MOST_SEEDS:
+        raise ValueError(
+            f"the number of seeds must be at most {MOST_SEEDS:,}, got {text!r}: write fewer, such "
+            "as seeds:1000, for a pool that fits in memory"
+        )
     return int(number)
+
+
+def _count_hint(number: str) -> str:
+    """What to write for a count in another notation, such as 1e3 or 10,000; else nothing."""
+    try:
+        count = float(number.replace(",", ""))
+    except ValueError:
+        return ""
+    if not (count.is_integer() and 0 < count <= MOST_SEEDS):
+        return ""
+    return f"; write seeds:{count:.0f}"
 
 
 def _function_pool(text: str) -> TaskPool:

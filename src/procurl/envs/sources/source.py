@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from procurl.envs.adapters.closing import close_env
+from procurl.envs.adapters.declarations import require_spaces
+from procurl.envs.adapters.task_errors import RAISED
 from procurl.envs.sources.functions import UserFunction, failure, require_no_arguments
 from procurl.tasks.pool import TaskPool
 from procurl.tasks.space import TaskSpace, require_fixed_pool
@@ -37,7 +39,7 @@ class EnvSource:
     version: str | None = None
 
     def make(self) -> "gymnasium.Env[Any, Any]":
-        """A new environment; raises ValueError if it is not one."""
+        """A new environment; raises ValueError if it is not one or has no spaces."""
         import gymnasium
 
         function = self.make_env
@@ -46,7 +48,7 @@ class EnvSource:
             env = function()
         except gymnasium.error.Error as error:
             raise ValueError(f"environment {self.name!r} cannot be made: {error}") from error
-        except Exception as error:
+        except RAISED as error:
             if not isinstance(function, UserFunction):
                 raise
             raise ValueError(f"{self.name} failed: {failure(error, function.place)}") from error
@@ -54,6 +56,7 @@ class EnvSource:
             raise ValueError(
                 f"{self.name} must return a gymnasium.Env, got {_kind(env)}: return one environment"
             )
+        require_spaces(env, self.name)
         return env
 
     def make_task_env(self, pool: TaskPool) -> "gymnasium.Env[Any, Any]":
