@@ -5,7 +5,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
-from procurl.experiments.algorithms import AlgorithmSettings, read_widths
+from procurl.experiments.algorithms import NET_ARCH, AlgorithmSettings, read_widths
 from procurl.internals.checks import require_known
 from procurl.internals.setting_text import read_settings
 from procurl.internals.settings import with_settings
@@ -240,6 +240,11 @@ def paper_ppo_settings(env: str, changes: Sequence[str] = ()) -> PPOSettings:
 def changed_ppo_settings(settings: PPOSettings, changes: Sequence[str]) -> PPOSettings:
     """Settings of PPO with changes, each as `name=value`."""
     given = read_settings(",".join(changes), "PPO")
+    if NET_ARCH in given:
+        raise ValueError(
+            f"{NET_ARCH} is an argument of Stable-Baselines3's policies: set policy_layers and "
+            "value_layers, as in policy_layers=64x64, or pass --algo PPO"
+        )
     given |= {name: tuple(read_widths(name, given[name])) for name in LAYERS if name in given}
     changed: PPOSettings = with_settings("PPO", settings, given)
     return changed

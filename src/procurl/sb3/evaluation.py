@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
+from procurl.envs.adapters.play_pool import task_env_of
 from procurl.envs.adapters.task_env import TaskEnv
 from procurl.internals.checks import require_integer
 from procurl.sb3.envs.episodes import play_tasks
@@ -116,9 +117,4 @@ def with_tasks(env: EnvLike, pool: TaskPool | TaskSpace, argument: str = "eval_e
 
 
 def _task_env(env: gymnasium.Env[Any, Any], pool: TaskPool | TaskSpace) -> gymnasium.Env[Any, Any]:
-    inside: Any = env
-    while isinstance(inside, gymnasium.Wrapper):
-        if isinstance(inside, TaskEnv):
-            return env
-        inside = inside.env
-    return TaskEnv(env, pool)
+    return TaskEnv(env, pool) if task_env_of(env) is None else env

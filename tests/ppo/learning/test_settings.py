@@ -49,7 +49,7 @@ def test_an_unknown_environment_is_refused_with_a_suggestion():
     [
         ({"n_steps": 100}, "batch_size must divide n_steps.* batch_size=64 and n_steps=100"),
         ({"batch_size": 1}, "batch_size must be an integer of at least 2, got 1"),
-        ({"n_steps": 32}, "n_steps must be an integer of at least 64, got 32"),
+        ({"n_steps": 32}, "batch_size must be at most n_steps, .* batch_size=64 and n_steps=32"),
         ({"n_epochs": 0}, "n_epochs must be"),
         ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0, got 0.0"),
         ({"learning_rate": float("nan")}, "learning_rate"),

@@ -76,7 +76,12 @@ class PPOSettings:
         require_integer("n_epochs", self.n_epochs, at_least=1)
         # Advantages are divided by their standard deviation over the minibatch: one is not enough.
         require_integer("batch_size", self.batch_size, at_least=2)
-        require_integer("n_steps", self.n_steps, at_least=self.batch_size)
+        require_integer("n_steps", self.n_steps, at_least=2)
+        if self.batch_size > self.n_steps:
+            raise ValueError(
+                f"batch_size must be at most n_steps, the steps of an update, got "
+                f"batch_size={self.batch_size} and n_steps={self.n_steps}"
+            )
         if self.n_steps % self.batch_size:
             raise ValueError(
                 f"batch_size must divide n_steps, so that all minibatches have the same size; "
