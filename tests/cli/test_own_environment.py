@@ -175,7 +175,21 @@ def test_observations_that_stable_baselines3_cannot_read_are_named(folder, capsy
     words = ["compare", f"{folder / 'talk.py'}:Talk", "--pool", f"{folder / 'tasks.csv'}"]
     assert main([*words, "--out", f"{folder / 'mistake'}"]) == 2
     error = capsys.readouterr().err
-    assert "the part 'said' of the observations is in a Text space, which Stable-Base" in error
+    assert "Stable-Baselines3 does not take the Text 'said' in a Dict. Convert it in a" in error
+
+
+def test_actions_that_start_elsewhere_than_at_0_are_refused(folder, capsys):
+    (folder / "shifted.py").write_text(
+        CODE + "\n\nclass Shifted(Corridor):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.action_space = spaces.Discrete(2, start=5)\n"
+    )
+    words = ["compare", f"{folder / 'shifted.py'}:Shifted", "--pool", f"{folder / 'tasks.csv'}"]
+    assert main([*words, "--out", f"{folder / 'mistake'}"]) == 2
+    error = capsys.readouterr().err
+    assert "Stable-Baselines3 counts actions from 0, got Discrete(2, start=5). Declare" in error
+    assert not (folder / "mistake").exists()
 
 
 def test_an_old_step_is_explained_with_the_task(folder, capsys):

@@ -6,6 +6,7 @@ import random
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 pytest.importorskip("stable_baselines3")
 
@@ -53,6 +54,15 @@ def test_a_task_that_changes_nothing_is_reported(kind, caplog):
 def test_an_environment_in_order_is_not_mentioned(caplog):
     assert warnings_of(caplog, TaskEnv(Corridor(noise=0.5), POOL), "procurl-val") == []
     assert warnings_of(caplog, TaskEnv(Corridor(shows=False), POOL), "procurl-out") == []
+
+
+def test_actions_that_start_elsewhere_than_at_0_are_reported(caplog):
+    env = Corridor()
+    env.action_space = spaces.Discrete(2, start=5)
+    (message,) = warnings_of(caplog, TaskEnv(env, POOL))
+    assert message.startswith("Stable-Baselines3 counts actions from 0, got Discrete(2, start=5).")
+    assert message.endswith("add the start in a gymnasium.ActionWrapper.")
+    assert warnings_of(caplog, TaskEnv(env, POOL), check_env=False) == []
 
 
 def test_the_check_can_be_switched_off(caplog):

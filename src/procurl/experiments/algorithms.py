@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from procurl.experiments.algorithm_errors import require_usable, settings_error
 from procurl.internals.checks import require_known, suggest
 from procurl.internals.setting_text import read_settings
 
@@ -15,6 +16,8 @@ PACKAGES = ("stable_baselines3", "sb3_contrib")
 NOT_SETTINGS = ("self", "policy", "env", "seed", "device", "verbose", "tensorboard_log")
 NET_ARCH = "net_arch"  # an argument of the policy
 OBJECTS = ("action_noise", "replay_buffer_class", "rollout_buffer_class", "_init_setup_model")
+
+REFUSALS = (AssertionError, TypeError, ValueError)  # of an environment, by an algorithm
 
 
 @dataclass(frozen=True)
@@ -70,19 +73,27 @@ def algorithm_settings(
                 f"setting {name!r} is not one of {algo}.{suggest(name, names)} "
                 f"Its settings: {', '.join(names)}"
             )
+    require_usable(arguments)
     return AlgorithmSettings(algo, chosen, arguments)
 
 
 def make_model(settings: AlgorithmSettings, env: Any, seed: int | None = None) -> Any:
-    """A model of the algorithm on the CPU; raises ValueError if it does not fit the environment."""
+    """A model of the algorithm on the CPU.
+
+    Raises ValueError if it does not fit the environment, or rejects its settings.
+    """
     kind = find_algorithm(settings.algo)
-    require_readable(env.observation_space)
+    require_trainable(env.observation_space, env.action_space, settings.policy)
     arguments = dict(settings.arguments)
     if NET_ARCH in arguments:
         arguments["policy_kwargs"] = {NET_ARCH: list(arguments.pop(NET_ARCH))}
     try:
         return kind(settings.policy, env, seed=seed, device="cpu", **arguments)
-    except (AssertionError, TypeError, ValueError) as error:
+    except Exception as error:
+        if settings.arguments:
+            raise settings_error(settings.algo, "made", settings.arguments, error) from error
+        if not isinstance(error, REFUSALS):
+            raise
         raise ValueError(f"{settings.algo} cannot be made: {error}") from error
 
 
@@ -98,21 +109,12 @@ def read_widths(name: str, value: Any) -> list[int]:
     return [int(part) for part in parts]
 
 
-def require_readable(observation_space: Any) -> None:
-    """Raise ValueError if Stable-Baselines3 cannot read the observations, such as text."""
-    from gymnasium import spaces
+def require_trainable(observation_space: Any, action_space: Any, policy: str) -> None:
+    """Raise ValueError on spaces that Stable-Baselines3 cannot use, or would misunderstand."""
+    from procurl.envs.checking.student_spaces import obstacles  # needs Gymnasium
 
-    readable = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
-    parts = {"": observation_space}
-    if isinstance(observation_space, spaces.Dict):
-        parts = dict(observation_space.spaces)
-    for name, space in parts.items():
-        if not isinstance(space, readable):
-            what = f"the part {name!r} of the observations is" if name else "observations are"
-            raise ValueError(
-                f"{what} in a {type(space).__name__} space, which Stable-Baselines3 cannot read: "
-                "remove or convert it in a gymnasium.ObservationWrapper"
-            )
+    for obstacle in obstacles(observation_space, action_space, policy):
+        raise ValueError(f"{obstacle.text}. {obstacle.remedy}")
 
 
 def find_algorithm(algo: str) -> Any:
@@ -136,15 +138,10 @@ def argument_names(algo: str) -> list[str]:
 
 
 def default_policy(algo: str, observation_space: Any) -> str:
-    """The policy that fits the observations: an MLP, a CNN for images, several inputs for dicts."""
-    from gymnasium import spaces
-    from stable_baselines3.common.preprocessing import is_image_space
+    """The policy of an algorithm that fits the observations, with an LSTM if it is recurrent."""
+    from procurl.envs.checking import student_spaces  # needs Gymnasium
 
-    kind = "MlpPolicy"
-    if isinstance(observation_space, spaces.Dict):
-        kind = "MultiInputPolicy"
-    elif is_image_space(observation_space):
-        kind = "CnnPolicy"
+    kind = student_spaces.default_policy(observation_space)
     aliases = find_algorithm(algo).policy_aliases
     recurrent = kind.replace("Policy", "LstmPolicy")
     return recurrent if kind not in aliases and recurrent in aliases else kind

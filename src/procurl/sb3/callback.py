@@ -78,7 +78,8 @@ class CurriculumCallback(BaseCallback):
         save_every: minimum number of training steps between saves.
         save_replay_buffer: whether to save the replay buffer of an off-policy algorithm as well.
         check_env: whether to play a copy of the environment for a moment when training starts, and
-            to log a warning if tasks make no difference or numbers are not finite.
+            to log a warning if tasks make no difference, numbers are not finite or spaces do not
+            start at 0.
         verbose: as for every callback.
     """
 

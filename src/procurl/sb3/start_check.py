@@ -10,6 +10,7 @@ import numpy as np
 
 from procurl.envs.checking.at_start import start_warnings
 from procurl.envs.checking.player import digest
+from procurl.envs.checking.student_spaces import shifted_spaces
 from procurl.sb3.envs.observations import Observations, rows
 from procurl.sb3.teacher import ModelTeacher
 
@@ -18,8 +19,11 @@ log = logging.getLogger(__name__)
 
 def warn_at_start(teacher: ModelTeacher) -> None:
     """Log what would make training with this teacher pointless."""
-    for message in teacher.workers.env.env_method("on_copy", start_warnings, indices=0)[0] or ():
+    env = teacher.workers.env
+    for message in env.env_method("on_copy", start_warnings, indices=0)[0] or ():
         log.warning("%s", message)
+    for shifted in shifted_spaces(env.observation_space, env.action_space):
+        log.warning("%s. %s.", *shifted)
     if teacher.values is None or "values" not in teacher.strategy.needs:
         return
     n = len(teacher.workers.pool)

@@ -286,6 +286,7 @@ def test_dictionaries_and_images_have_policies_of_their_own():
 
     result = check_environment(Framed(Corridor()), POOL, steps=200)
     assert result.policy == "MultiInputPolicy"
+    assert result.usable
     assert result.measurements.starts.distinct == 8
     assert "corridor: Box of shape (2,), float32; goal: Discrete(9)" in str(result)
 
@@ -309,14 +310,33 @@ BOX = spaces.Box(-10.0, 10.0, (2,), dtype=np.float32)
     ("declared", "text"),
     [
         ({"observations": spaces.Tuple([BOX])}, "does not take Tuple observations Flatten them"),
+        ({"observations": spaces.Sequence(BOX)}, "take Sequence observations Convert them in a"),
         ({"observations": spaces.Dict({"a": spaces.Dict({"b": BOX})})}, "take the Dict 'a' in"),
         ({"actions": spaces.Tuple([BOX])}, "does not take Tuple actions"),
-        ({"actions": spaces.Box(-np.inf, np.inf, (1,))}, "actions are unbounded"),
+        ({"actions": spaces.Discrete(2, start=5)}, "counts actions from 0, got Discrete(2, start"),
     ],
 )
-def test_spaces_that_students_cannot_use_are_noted(declared, text):
+def test_spaces_that_training_refuses_are_problems(declared, text):
     result = check_environment(Declared(**declared), POOL, steps=50)
-    assert [text in words for _, words in found(result, "spaces")][-1]
+    level, words = found(result, "spaces")[-1]
+    assert level == "problem"
+    assert text in words
+    assert not result.usable
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        ([-np.inf, -np.inf], [np.inf, np.inf], "actions are unbounded Stable-Baselines3 refuses"),
+        ([0.0, -np.inf], [np.inf, 1.0], "2 of the 4 bounds of the actions are infinite Stable-"),
+    ],
+)
+def test_infinite_bounds_of_actions_are_noted(low, high, text):
+    actions = spaces.Box(np.float32(low), np.float32(high))
+    result = check_environment(Declared(actions=actions), POOL, steps=50)
+    ((level, words),) = found(result, "spaces")
+    assert level == "note"
+    assert words.startswith(text)
     assert result.usable
 
 

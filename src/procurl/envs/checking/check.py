@@ -13,6 +13,7 @@ from procurl.envs.checking.measure import measure
 from procurl.envs.checking.measurements import Measurements
 from procurl.envs.checking.player import Player
 from procurl.envs.checking.spaces import judge_spaces
+from procurl.envs.checking.student_spaces import default_policy
 from procurl.internals.checks import require_integer, require_number
 from procurl.strategies.registry import DEFAULT_STRATEGY
 from procurl.tasks.pool import TaskPool
@@ -52,10 +53,7 @@ class EnvironmentCheck:
     @property
     def policy(self) -> str:
         """The policy class of Stable-Baselines3 for these observations."""
-        if isinstance(self.observation_space, Dict):
-            return "MultiInputPolicy"
-        shape = self.observation_space.shape or ()
-        return "CnnPolicy" if len(shape) == 3 else "MlpPolicy"
+        return default_policy(self.observation_space)
 
     @property
     def reset_samples(self) -> int:

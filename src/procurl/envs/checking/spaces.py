@@ -5,48 +5,32 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box
 
 from procurl.envs.checking.findings import Finding
-
-PLAIN = (Box, Discrete, MultiBinary, MultiDiscrete)
+from procurl.envs.checking.student_spaces import default_policy, obstacles
 
 
 def judge_spaces(
     observations: gymnasium.Space[Any], actions: gymnasium.Space[Any]
 ) -> Iterator[Finding]:
-    """What Stable-Baselines3 cannot use, or uses badly."""
-    if isinstance(observations, Dict):
-        usable = [name for name, part in observations.items() if isinstance(part, PLAIN)]
-        for name, part in observations.items():
-            if name not in usable:
-                yield Finding(
-                    "note",
-                    "spaces",
-                    f"Stable-Baselines3 does not take the {type(part).__name__} {name!r} in a Dict",
-                    f"Leave it out with gymnasium.wrappers.FilterObservation(env, {usable}), or "
-                    "convert it.",
-                )
-    elif not isinstance(observations, PLAIN):
-        yield Finding(
-            "note",
-            "spaces",
-            f"Stable-Baselines3 does not take {type(observations).__name__} observations",
-            "Flatten them with gymnasium.wrappers.FlattenObservation(env).",
-        )
-    if not isinstance(actions, PLAIN):
-        yield Finding(
-            "note",
-            "spaces",
-            f"Stable-Baselines3 does not take {type(actions).__name__} actions",
-            "Give the environment an action space of type Box, Discrete, MultiBinary or "
-            "MultiDiscrete.",
-        )
-    elif isinstance(actions, Box) and not np.isfinite([actions.low, actions.high]).all():
-        yield Finding(
-            "note",
-            "spaces",
-            "actions are unbounded",
-            "Random actions are large, and off-policy algorithms refuse them: give the Box finite "
-            "bounds, best of −1 and 1.",
-        )
+    """What Stable-Baselines3 cannot use."""
+    for obstacle in obstacles(observations, actions, default_policy(observations)):
+        yield Finding("problem", "spaces", obstacle.text, f"{obstacle.remedy}.")
+    if isinstance(actions, Box):
+        yield from _bounds(actions)
+
+
+def _bounds(actions: Box) -> Iterator[Finding]:
+    bounds = np.stack([actions.low, actions.high])
+    infinite = int(np.isinf(bounds).sum())
+    if not infinite:
+        return
+    text = f"{infinite} of the {bounds.size} bounds of the actions are infinite"
+    yield Finding(
+        "note",
+        "spaces",
+        "actions are unbounded" if infinite == bounds.size else text,
+        "Stable-Baselines3 refuses such actions: give the Box finite bounds, best of −1 and 1. "
+        "procurl's PPO (--engine host) takes them.",
+    )
