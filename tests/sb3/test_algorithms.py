@@ -177,6 +177,12 @@ def test_maskable_ppo():
     require_hard_tasks_later(trained(model, 640, strategy, eval_env=guess_env)[0])
 
 
+def test_the_critic_of_maskable_ppo():
+    contrib = pytest.importorskip("sb3_contrib")
+    model = contrib.MaskablePPO("MlpPolicy", guess_env(), **on_policy())
+    require_hard_tasks_later(trained(model, 640)[0])
+
+
 def test_recurrent_ppo():
     contrib = pytest.importorskip("sb3_contrib")
     small = {"net_arch": [], "lstm_hidden_size": 16}

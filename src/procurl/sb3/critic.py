@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3 import DDPG, DQN, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.policies import ActorCriticPolicy
 
 from procurl.sb3.envs.observations import Observations, count, rows
 
@@ -27,7 +26,7 @@ def critic_of(model: BaseAlgorithm) -> ValueFunction | None:
     policy: Any = model.policy
     if hasattr(policy, "lstm_actor"):
         return lambda seen: _numpy(_recurrent_values(policy, policy.obs_to_tensor(seen)[0]))
-    if isinstance(policy, ActorCriticPolicy):
+    if hasattr(policy, "predict_values"):  # that of MaskablePPO is no ActorCriticPolicy
         return lambda seen: _numpy(policy.predict_values(policy.obs_to_tensor(seen)[0]))
     if hasattr(policy, "vf_state"):  # sbx, in JAX
         vf: Any = policy.vf
