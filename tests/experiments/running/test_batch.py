@@ -39,7 +39,7 @@ def test_the_end_is_reported_last_with_the_step_where_a_run_stopped():
     assert said[-1].finished == (None, 50)
     messages = [progress.message for progress in said if progress.message]
     assert messages == [
-        "iid, seed 5: stopped at step 50, a loss or a critic value is not finite; "
+        "iid, seed 5: stopped at step 50, a loss, a critic value or an observation is not finite; "
         "its last state is kept"
     ]
 

@@ -328,6 +328,19 @@ def test_a_run_stops_where_a_loss_is_not_finite_and_keeps_its_state():
     assert (run.stopped_at, run.train_steps) == (12, 24)
 
 
+class Blind(gymnasium.Wrapper[Any, Any, Any, Any]):
+    def step(self, action):
+        observation, *rest = self.env.step(action)
+        return np.full_like(observation, np.nan), *rest
+
+
+def test_a_run_that_stops_because_of_an_observation_says_so():
+    blind = vector_of(lambda: Blind(TaskEnv(Counter(), NUMBERS)))
+    run = host_run(blind, IID, LINEAR, pool=NUMBERS)
+    with pytest.raises(RuntimeError, match="stopped at step 12: an observation is not finite"):
+        run.advance()
+
+
 def test_a_run_stops_where_the_critic_has_no_value_for_a_task_and_keeps_its_weights():
     run = host_run(eval_env=native())
     run.pool_observations = run.pool_observations.at[2].set(jnp.nan)

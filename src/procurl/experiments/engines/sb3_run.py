@@ -10,6 +10,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
+from procurl.envs.adapters.task_errors import describe_task
+from procurl.envs.checking.player import is_finite
+from procurl.experiments.algorithm_errors import is_of_algorithm
 from procurl.experiments.batches import Job
 from procurl.experiments.engines.sb3_state import (
     model_state,
@@ -25,6 +28,7 @@ from procurl.records.evaluation import Evaluation
 from procurl.records.packing import pack_evaluations, unpack_evaluations
 from procurl.sb3.callback import CurriculumCallback
 from procurl.sb3.envs.eval_env import match_wrappers
+from procurl.sb3.envs.observations import rows
 from procurl.sb3.envs.workers import Workers
 from procurl.sb3.evaluation import PoolEvaluation, evaluate
 from procurl.sb3.recorder import evaluation_of
@@ -79,7 +83,7 @@ class SB3Run:
         self._steps = 0  # of training; a stopped run keeps counting
         self._student = sb3_student(job.experiment.env, setup.student)
         self._total = job.experiment.steps
-        pool = job.pool_of(seed)
+        self._pool = pool = job.pool_of(seed)
         self.model = self._student.make(_envs(job, pool, job.experiment.n_envs), seed)
         self.model.set_logger(Logger(None, []))
         self._workers = self._for_evaluations(job, pool)
@@ -127,13 +131,28 @@ class SB3Run:
             missing = max(0, self._steps - self.model.num_timesteps)
             self.model.learn(missing, self._callbacks, reset_num_timesteps=False)
             self.callback.refresh()  # now, so that evaluations see it
-        except ValueError:  # PyTorch raises it if the parameters of a distribution are not finite
-            if _all_finite(self.weights()):
+        except Exception as error:
+            # PyTorch raises ValueError if the parameters of a distribution are not finite.
+            if not isinstance(error, ValueError) or _all_finite(self.weights()):
+                self._explain(error)
                 raise
         self._random = random_state()
         if not _all_finite(self.weights()):
             self.stopped_at = self._steps
             set_weights(self.model, kept)
+
+    def _explain(self, error: Exception) -> None:
+        """Raise ValueError if an observation or settings can have caused an error of `learn`."""
+        if not is_of_algorithm(error):
+            return
+        played = self.model.get_env().get_attr("task")
+        for i, task in enumerate(played):
+            if not is_finite(rows(self.model._last_obs, slice(i, i + 1))):
+                raise ValueError(
+                    f"an observation of {describe_task(self._pool, task)} is not finite: look for "
+                    "a division by zero or a logarithm in the environment"
+                ) from error
+        self._student.blame_settings(error)
 
     def evaluate(self, step: int) -> Evaluation:
         """Play the evaluation's episodes, and keep the best weights so far."""

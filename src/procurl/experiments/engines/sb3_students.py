@@ -8,6 +8,7 @@ import torch
 from stable_baselines3.common.vec_env import VecEnv
 
 from procurl.envs import make_host_env
+from procurl.experiments.algorithm_errors import settings_error
 from procurl.experiments.algorithms import AlgorithmSettings, make_model
 from procurl.experiments.engines.models import ModelWeights, RunModels, save_run_models
 from procurl.experiments.engines.sb3_ppo import network_weights, paper_ppo
@@ -31,6 +32,9 @@ class SB3Student(Protocol):
     def make(self, env: VecEnv, seed: int) -> Any:
         """The model at its first step."""
 
+    def blame_settings(self, error: Exception) -> None:
+        """Raise ValueError if settings of the user may have caused an error of the algorithm."""
+
     def chunk(self, n_envs: int, at_most: int) -> int:
         """Training steps to take now: one update, or short ones up to about `at_most` steps."""
 
@@ -49,6 +53,9 @@ class PaperStudent:
 
     def make(self, env: VecEnv, seed: int) -> Any:
         return paper_ppo(env, self._settings, seed)
+
+    def blame_settings(self, error: Exception) -> None:
+        """Settings of the paper's PPO are checked before training."""
 
     def chunk(self, n_envs: int, at_most: int) -> int:
         return self._settings.n_steps
@@ -72,6 +79,11 @@ class AlgorithmStudent:
 
     def make(self, env: VecEnv, seed: int) -> Any:
         return make_model(self._settings, env, seed)
+
+    def blame_settings(self, error: Exception) -> None:
+        algo, arguments = self._settings.algo, self._settings.arguments
+        if arguments:
+            raise settings_error(algo, "trained", arguments, error) from error
 
     def chunk(self, n_envs: int, at_most: int) -> int:
         update = self._settings.update_steps * n_envs

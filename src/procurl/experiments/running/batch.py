@@ -132,7 +132,7 @@ def _newly_stopped(trainer: Trainer, batch: RunBatch, known: list[bool]) -> Iter
             known[run] = True
             yield (
                 f"{batch.contender.label}, seed {batch.seeds[run]}: stopped at step {step}, "
-                "a loss or a critic value is not finite; its last state is kept"
+                "a loss, a critic value or an observation is not finite; its last state is kept"
             )
 
 

@@ -228,7 +228,8 @@ class HostRun:
             self.student, self.ppo, self.state.student, *seen, order_key, mask
         )
         if not bool(diagnostics.finite()):
-            raise self._not_finite("a loss or a gradient")
+            sound = all(np.isfinite(part.observations).all() for part in (rollout, self.lanes))
+            raise self._not_finite("a loss or a gradient" if sound else "an observation")
         self.picks.note(rollout.dones[None], rollout.tasks[None], np.ones(1, dtype=bool))
         anchor, patience = self.state.anchor, self.strategy.patience
         if anchor is not None and patience is not None:
