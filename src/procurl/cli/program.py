@@ -229,6 +229,11 @@ def _export(parsed: argparse.Namespace) -> int:
 def _pool(parsed: argparse.Namespace) -> int:
     from procurl.envs import make_host_env, make_pool
 
+    if parsed.out.exists():
+        raise ValueError(
+            f"--out must be a new file, got {parsed.out}, which exists: remove it or "
+            "choose another name"
+        )
     pool = make_pool(parsed.env, parsed.kind, parsed.size, parsed.seed)
     make_host_env(parsed.env).write_pool(pool, parsed.out)
     print(f"{parsed.out}: {len(pool)} tasks")
