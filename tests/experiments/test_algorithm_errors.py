@@ -11,7 +11,12 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from procurl import TaskEnv
 from procurl.experiments.algorithm_errors import is_of_algorithm, require_usable, settings_error
-from procurl.experiments.algorithms import AlgorithmSettings, algorithm_settings, make_model
+from procurl.experiments.algorithms import (
+    AlgorithmSettings,
+    algorithm_settings,
+    argument_defaults,
+    make_model,
+)
 from tests.experiments.corridor import Corridor, lengths
 
 
@@ -22,6 +27,7 @@ from tests.experiments.corridor import Corridor, lengths
         ("PPO", "n_steps=many", "n_steps must be an integer of at least 1, got 'many'"),
         ("DQN", "train_freq=0", "train_freq must be an integer of at least 1, got 0"),
         ("TD3", "policy_delay=-1", "policy_delay must be an integer of at least 1, got -1"),
+        ("PPO", "normalize_advantage=no", "normalize_advantage must be True or False, got 'no'"),
         ("PPO", "gamma=nan", "gamma must be a finite number, got nan"),
         ("PPO", "learning_rate=inf", "learning_rate must be a finite number, got inf"),
     ],
@@ -32,7 +38,8 @@ def test_a_setting_that_no_algorithm_can_have_is_refused(algo, setting, message)
 
 
 def test_other_settings_are_left_to_the_algorithm():
-    require_usable({"ent_coef": "auto", "gamma": 0.9, "gradient_steps": -1, "batch_size": None})
+    left = {"ent_coef": "auto", "gamma": 0.9, "gradient_steps": -1, "batch_size": None}
+    require_usable(left, argument_defaults("SAC"))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
-from procurl.internals.checks import require_integer, require_number
+from procurl.internals.checks import require_flag, require_integer, require_number
 from procurl.internals.setting_text import setting_text
 
 PROCURL = Path(__file__).parents[1]
@@ -24,13 +24,19 @@ SHOWN = 200  # characters of an error
 REMEDY = "Correct these settings, or leave one out at a time to find the one it rejects"
 
 
-def require_usable(arguments: Mapping[str, Any]) -> None:
-    """Raise on a number that is not finite, and on a count that is no positive integer.
+def require_usable(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Raise on a number that is not finite, a count that is no positive integer, and a wrong flag.
 
     Everything else is left to the algorithm.
+
+    Args:
+        arguments: of the algorithm's constructor.
+        defaults: of all of its arguments.
     """
     for name, value in arguments.items():
-        if name in COUNTS and value is not None:
+        if isinstance(defaults.get(name), bool):
+            require_flag(name, value)
+        elif name in COUNTS and value is not None:
             require_integer(name, value, at_least=1)
         elif isinstance(value, float):
             require_number(name, value)

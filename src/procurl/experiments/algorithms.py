@@ -44,8 +44,7 @@ class AlgorithmSettings:
         """Steps of one environment between two updates, 1 for off-policy algorithms."""
         if not self.on_policy:
             return 1
-        known = inspect.signature(find_algorithm(self.algo)).parameters["n_steps"].default
-        return int(self.arguments.get("n_steps", known))
+        return int(self.arguments.get("n_steps", argument_defaults(self.algo)["n_steps"]))
 
 
 def algorithm_settings(
@@ -73,7 +72,7 @@ def algorithm_settings(
                 f"setting {name!r} is not one of {algo}.{suggest(name, names)} "
                 f"Its settings: {', '.join(names)}"
             )
-    require_usable(arguments)
+    require_usable(arguments, argument_defaults(algo))
     return AlgorithmSettings(algo, chosen, arguments)
 
 
@@ -133,8 +132,14 @@ def is_on_policy(algo: str) -> bool:
 
 def argument_names(algo: str) -> list[str]:
     """The arguments of an algorithm that are numbers, names or flags."""
-    names = inspect.signature(find_algorithm(algo)).parameters
+    names = argument_defaults(algo)
     return [n for n in names if n not in NOT_SETTINGS + OBJECTS and not n.endswith("_kwargs")]
+
+
+def argument_defaults(algo: str) -> dict[str, Any]:
+    """The default of every argument of an algorithm's constructor."""
+    parameters = inspect.signature(find_algorithm(algo)).parameters
+    return {name: parameter.default for name, parameter in parameters.items()}
 
 
 def default_policy(algo: str, observation_space: Any) -> str:
