@@ -26,6 +26,7 @@ from procurl.policy.weights import (
     PolicyDescription,
     bounds_array,
     check_arrays,
+    common_shape,
     flat_arrays,
     input_size,
     layer_widths,
@@ -67,8 +68,8 @@ class Policy:
             rng: random numbers; required if `deterministic` is False, unused otherwise.
 
         Returns:
-            A continuous action [..., a] float32, clipped to the box; for discrete actions an int,
-            or [...] int64 for a batch.
+            A continuous action float32 in the shape of the box [...], clipped to it; for discrete
+            actions an int. For a batch, [..., *shape] float32 or [...] int64.
         """
         if not deterministic and not isinstance(rng, np.random.Generator):
             raise TypeError(
@@ -114,7 +115,8 @@ class Policy:
             actions = means + np.exp(self.params["head"]["log_std"]) * noise
         low, high = self.description.action_low, self.description.action_high
         clipped: Floats32 = np.clip(actions, bounds_array(low, -np.inf), bounds_array(high, np.inf))
-        return clipped
+        shape = self.description.action_shape
+        return clipped if shape is None else clipped.reshape((*clipped.shape[:-1], *shape))
 
 
 def make_policy(
@@ -129,9 +131,9 @@ def make_policy(
     Args:
         params: of one run, nested as in `procurl.ppo.learning.networks`; NumPy or JAX arrays.
         environment: name of the training environment.
-        action_low: [a] lower bounds of continuous actions, −∞ for unbounded; None for discrete
-            actions.
-        action_high: [a] upper bounds, likewise.
+        action_low: lower bounds of continuous actions in the shape of an action, usually [a], −∞
+            for unbounded; None for discrete actions.
+        action_high: upper bounds, likewise.
         training: facts to save with it, such as strategy, seed and steps, as JSON values.
     """
     if not isinstance(environment, str):
@@ -154,6 +156,7 @@ def make_policy(
         action_low=listed_bounds("action_low", action_low),
         action_high=listed_bounds("action_high", action_high),
         training=_as_json(training or {}),
+        action_shape=common_shape(action_low, action_high),
     )
     check_arrays(description, arrays)
     return Policy(description, nested_params(arrays))
@@ -244,6 +247,7 @@ def _read_description(path: Path) -> dict[str, Any]:
 
 
 def _description_of(content: Mapping[str, Any]) -> PolicyDescription:
+    content = {"action_shape": None, **content}
     entries = {name: content[name] for name in PolicyDescription.__dataclass_fields__}
     read: dict[str, Any] = {
         name: tuple(entry) if isinstance(entry, list) else entry for name, entry in entries.items()
@@ -255,6 +259,8 @@ def _description_of(content: Mapping[str, Any]) -> PolicyDescription:
     for name in ("shared_layers", "policy_layers", "value_layers"):
         for width in read[name]:
             require_integer(name, width, at_least=1)
+    for length in description.action_shape or ():
+        require_integer("action_shape", length, at_least=1)
     if not isinstance(description.environment, str) or not isinstance(description.training, dict):
         raise TypeError("environment must be text and training a dictionary")
     return description

@@ -31,6 +31,7 @@ class PolicyDescription:
         action_low: lower bounds of a continuous action; None for an unbounded dimension.
         action_high: upper bounds, likewise.
         training: facts about the training, chosen by the caller.
+        action_shape: of a continuous action; None if it is a row of `action_size` numbers.
     """
 
     environment: str
@@ -43,6 +44,7 @@ class PolicyDescription:
     action_low: tuple[float | None, ...] | None
     action_high: tuple[float | None, ...] | None
     training: Mapping[str, Any]
+    action_shape: tuple[int, ...] | None = None
 
 
 def flat_arrays(params: Mapping[str, Any]) -> dict[str, Floats32]:
@@ -98,17 +100,30 @@ def output_size(arrays: Mapping[str, Floats32]) -> int:
 
 
 def listed_bounds(name: str, bounds: ArrayLike | None) -> tuple[float | None, ...] | None:
-    """Bounds as JSON values, with None for an infinite one."""
+    """Bounds as JSON values in one row, with None for an infinite one."""
     if bounds is None:
         return None
-    numbers = np.atleast_1d(np.asarray(bounds, dtype=np.float32))
-    if numbers.ndim != 1 or np.isnan(numbers).any():
-        raise ValueError(f"{name} must be a row of numbers, got {bounds!r}")
-    return tuple(float(bound) if math.isfinite(bound) else None for bound in numbers)
+    numbers = np.asarray(bounds, dtype=np.float32)
+    if np.isnan(numbers).any():
+        raise ValueError(f"{name} must be numbers, got {bounds!r}")
+    return tuple(float(bound) if math.isfinite(bound) else None for bound in numbers.ravel())
+
+
+def common_shape(low: ArrayLike | None, high: ArrayLike | None) -> tuple[int, ...] | None:
+    """The shape of an action with these bounds; None if it is a row, or discrete."""
+    if low is None or high is None:
+        return None
+    shape = np.shape(low)
+    if shape != np.shape(high):
+        raise ValueError(
+            "action_low and action_high must both have the shape of an action, got "
+            f"{list(shape)} and {list(np.shape(high))}"
+        )
+    return None if len(shape) == 1 else shape
 
 
 def bounds_array(bounds: Sequence[float | None] | None, absent: float) -> Floats32:
-    """[a] the inverse of `listed_bounds`."""
+    """[a] the bounds in `listed_bounds`."""
     return np.array([absent if b is None else b for b in bounds or ()], dtype=np.float32)
 
 
@@ -127,7 +142,12 @@ def check_arrays(description: PolicyDescription, arrays: Mapping[str, NDArray[An
             )
         if not np.isfinite(array).all():
             raise ValueError(f"{name!r} holds NaN or infinity: such a policy cannot act")
-    low, high = description.action_low, description.action_high
+    _check_bounds(description)
+
+
+def _check_bounds(description: PolicyDescription) -> None:
+    """Raise unless the bounds and the shape fit the size of an action."""
+    low, high, shape = description.action_low, description.action_high, description.action_shape
     if low is None and high is None:
         return
     if low is None or high is None:
@@ -138,6 +158,10 @@ def check_arrays(description: PolicyDescription, arrays: Mapping[str, NDArray[An
         raise ValueError(
             f"action_low and action_high must be {description.action_size} numbers each, "
             f"got {list(low)} and {list(high)}"
+        )
+    if shape is not None and math.prod(shape) != description.action_size:
+        raise ValueError(
+            f"action_shape must hold {description.action_size} numbers, got {list(shape)}"
         )
     if not (bounds_array(low, -np.inf) <= bounds_array(high, np.inf)).all():
         raise ValueError(

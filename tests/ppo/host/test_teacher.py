@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
-from procurl import make_strategy
+from procurl import load_policy, make_strategy, save_policy
 from procurl.ppo.evaluation.plan import EvaluationPlan
 from procurl.ppo.host import programs as host_programs
 from procurl.ppo.host import run as host
@@ -171,3 +172,17 @@ def test_a_policy_can_be_saved_from_the_run():
     mode = host_programs.deterministic_actions(run.network, run.params, observations)
     np.testing.assert_allclose(policy.act(observations), np.clip(mode, -1.0, 1.0), atol=1e-6)
     assert policy.description.training == {"strategy": "ProCuRL", "seed": 0, "steps": 0}
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
+def test_the_policy_of_a_run_acts_in_the_shape_of_its_box(shape, tmp_path):
+    box = spaces.Box(-0.1, 0.1, shape, dtype=np.float32)
+    env = counting(actions=box)
+    run = host_run(env, IID, LINEAR, pool=NUMBERS)
+    run.advance()
+    save_policy(tmp_path / "counter", run.policy("counter"))
+    policy = load_policy(tmp_path / "counter")
+    action = policy.act([1.0, 2.0])
+    assert box.contains(action)
+    given = [action for counter in env.envs for action in counter.unwrapped.given]
+    assert all(box.contains(np.asarray(action)) for action in given)

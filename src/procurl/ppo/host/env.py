@@ -171,8 +171,9 @@ class HostEnv:
         if self.action_low is None:
             return actions.astype(np.int64)
         space: Any = self.env.single_action_space
-        clipped: NDArray[Any] = np.clip(actions, self.action_low, self.action_high)
-        return clipped.reshape(self.n_envs, *space.shape).astype(space.dtype, copy=False)
+        shaped = actions.reshape(self.n_envs, *space.shape)
+        clipped: NDArray[Any] = np.clip(shaped, self.action_low, self.action_high)
+        return clipped.astype(space.dtype, copy=False)
 
     def _final(self, info: dict[str, Any], cut_short: NDArray[np.bool_]) -> Floats32:
         final = np.zeros((self.n_envs, self.observation_size), dtype=np.float32)
@@ -259,13 +260,12 @@ def _observation_size(env: VectorEnv[Any, Any, Any], argument: str) -> int:
 def _actions(
     env: VectorEnv[Any, Any, Any], argument: str
 ) -> tuple[GaussianHead | CategoricalHead, Floats32 | None, Floats32 | None]:
-    """(policy head, lower and upper action bounds [a], or None for discrete actions)."""
+    """(policy head, lower and upper bounds as the space has them, or None for discrete actions)."""
     space = env.single_action_space
     if isinstance(space, spaces.Discrete) and space.start == 0:
         return CategoricalHead(int(space.n)), None, None
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
-        low, high = _single_precision(space.low.reshape(-1), space.high.reshape(-1))
-        return GaussianHead(len(low)), low, high
+        return GaussianHead(space.low.size), *_single_precision(space.low, space.high)
     raise ValueError(
         f"{argument} must have actions in a Box of floating-point numbers or in a Discrete space "
         f"that starts at 0, got {space}; convert them in a gymnasium.ActionWrapper"
@@ -273,7 +273,7 @@ def _actions(
 
 
 def _single_precision(low: NDArray[Any], high: NDArray[Any]) -> tuple[Floats32, Floats32]:
-    """Bounds [a] in single precision, rounded to numbers between them if there are any."""
+    """Bounds in single precision, rounded to numbers between them if there are any."""
     with np.errstate(over="ignore"):
         near_low, near_high = low.astype(np.float32), high.astype(np.float32)
     inner_low = np.where(near_low < low, np.nextafter(near_low, np.float32(np.inf)), near_low)
