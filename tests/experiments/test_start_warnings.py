@@ -53,6 +53,15 @@ def test_an_episode_without_end_is_logged_with_the_remedy(caplog):
     assert "return gymnasium.wrappers.TimeLimit(env, max_episode_steps=…) from the func" in message
 
 
+def test_equal_tasks_are_logged_as_the_fault_of_the_pool(caplog):
+    with caplog.at_level(logging.WARNING, logger="procurl"):
+        comparison.warn_at_start(
+            resolve_environment("tests.experiments.corridor:Corridor"), TaskPool([[3.0], [3.0]])
+        )
+    (record,) = caplog.records
+    assert ": all 2 tasks of the pool are equal. A curriculum chooses" in record.getMessage()
+
+
 def test_a_pool_of_one_task_is_logged(caplog):
     with caplog.at_level(logging.WARNING, logger="procurl"):
         comparison.warn_at_start(

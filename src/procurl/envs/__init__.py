@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from procurl.envs.ball_catching.mjx import MjxBallCatching
     from procurl.envs.ball_catching.pool import ball_catching_pool
     from procurl.envs.checking.check import EnvironmentCheck, check_environment
-    from procurl.envs.checking.findings import Finding
+    from procurl.envs.checking.finding import Finding
     from procurl.envs.karel.dynamics import Karel
     from procurl.envs.karel.file import read_karel_pool, write_karel_pool
     from procurl.envs.karel.generator import KarelDifficulty, generate_karel_tasks
@@ -115,7 +115,7 @@ _LAZY_NAMES = {
     "ball_catching.mjx": ("MjxBallCatching",),
     "ball_catching.pool": ("ball_catching_pool",),
     "checking.check": ("EnvironmentCheck", "check_environment"),
-    "checking.findings": ("Finding",),
+    "checking.finding": ("Finding",),
     "karel.dynamics": ("Karel",),
     "karel.file": ("read_karel_pool", "write_karel_pool"),
     "karel.generator": ("KarelDifficulty", "generate_karel_tasks"),

@@ -16,7 +16,7 @@ END_SECONDS = 1.5  # more, at most, if no episode has ended
 TASKS = 20  # at most, whose first observations are compared
 STEPS = 200  # of random play
 # An error would end training anyway.
-SUBJECTS = ("tasks", "resets", "rewards", "observations", "episodes")
+SUBJECTS = ("pool", "tasks", "resets", "rewards", "observations", "episodes")
 
 
 def start_warnings(env: gymnasium.Env[Any, Any]) -> list[str]:

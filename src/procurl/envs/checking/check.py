@@ -8,7 +8,8 @@ from typing import Any
 import gymnasium
 from gymnasium.spaces import Box, Dict
 
-from procurl.envs.checking.findings import RESET_SAMPLES, Finding, judge
+from procurl.envs.checking.finding import Finding
+from procurl.envs.checking.findings import RESET_SAMPLES, judge
 from procurl.envs.checking.measure import measure
 from procurl.envs.checking.measurements import Measurements
 from procurl.envs.checking.player import Player
@@ -129,7 +130,7 @@ def check_environment(
 def _alternative(found: Measurements) -> tuple[str, str]:
     """(the strategy besides the default that the measurements speak for, the reason)."""
     starts = found.starts
-    if starts is None or not starts.repeats:
+    if starts is None or not starts.repeats or starts.few:
         return "procurl-out", "it is unknown whether a critic can tell tasks apart"
     if starts.tell_tasks_apart:
         return "procurl-val", "the critic can tell tasks apart by their first observations"

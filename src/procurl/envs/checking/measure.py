@@ -72,7 +72,8 @@ def look(player: Player, tasks: Ids, seed: int, until: float) -> Starts:
     repeats = all(digest(player.reset(task, seed)) == seen[i] for i, task in enumerate(again))
     varies = any(digest(player.reset(task, seed + 1)) != seen[i] for i, task in enumerate(again))
     groups = np.unique(np.array(seen, dtype="S16"), return_inverse=True)[1]
-    return Starts(tasks[: len(seen)], groups.reshape(-1), repeats, varies, misfit)
+    cut_short = len(seen) < len(tasks)
+    return Starts(tasks[: len(seen)], groups.reshape(-1), repeats, varies, misfit, cut_short)
 
 
 def respond(player: Player, starts: Starts, seed: int, until: float) -> Responses:

@@ -9,6 +9,9 @@ from procurl.envs.adapters.task_errors import EnvironmentFailure
 from procurl.internals.arrays import Ids
 
 
+ENOUGH_TASKS = 10  # whose first observations are seen, for a conclusion
+
+
 class Misfit(NamedTuple):
     """What an environment returns against its own declaration."""
 
@@ -26,6 +29,12 @@ class Starts(NamedTuple):
     repeats: bool  # a second reset with the same seed shows the same
     varies: bool  # a reset of the same task with another seed shows something else
     misfit: Misfit | None  # the first
+    cut_short: bool = False  # there was no time for more tasks
+
+    @property
+    def few(self) -> bool:
+        """Whether there was no time for as many tasks as a conclusion needs."""
+        return self.cut_short and len(self.tasks) < ENOUGH_TASKS
 
     @property
     def distinct(self) -> int:

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
-from procurl.envs.checking.findings import Finding
+from procurl.envs.checking.finding import Finding
 from procurl.envs.checking.student_spaces import default_policy, obstacles
 
 
