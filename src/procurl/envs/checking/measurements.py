@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from procurl.envs.adapters.task_errors import EnvironmentFailure
 from procurl.internals.arrays import Ids
 
-
 ENOUGH_TASKS = 10  # whose first observations are seen, for a conclusion
 
 
