@@ -142,11 +142,12 @@ def summarize(out: Path, store: Store) -> Summary:
     """
     from procurl.experiments.analysis.curves import learning_curves
     from procurl.experiments.analysis.sketch import sketch_curriculum, sketch_curves
+    from procurl.experiments.analysis.stopped import stopped_runs
     from procurl.experiments.analysis.tables import as_text, terminal_table
 
     results = store.results()
     curves = learning_curves(results)
-    text = as_text(terminal_table(curves))
+    text = "\n\n".join(filter(None, [as_text(terminal_table(curves)), stopped_runs(results)]))
     sketch = "\n\n".join(filter(None, [sketch_curves(curves), sketch_curriculum(results)]))
     pools = store.experiment.n_pools
     try:

@@ -11,13 +11,13 @@ from procurl.experiments.analysis.curve_intervals import improvement_at
 from procurl.experiments.analysis.curves import Curve, by_label, test_tasks
 from procurl.experiments.analysis.standings import BASELINE, Standing, form_of
 from procurl.experiments.analysis.statistics import FEWEST
+from procurl.experiments.analysis.stopped import stopped_runs
 from procurl.experiments.analysis.trends import features_of
 from procurl.experiments.report.explorer_data import MOST_FEATURES, Selection
 from procurl.records.evaluation import SNAPSHOT_TASKS
 from procurl.records.experiment import TARGETS
 from procurl.records.results import Results
 
-NAMED_STOPS = 12  # stopped runs that are listed
 SHOWN_APART = (
     "command",
     "commands",
@@ -146,17 +146,8 @@ def notices(results: Results, rows: Sequence[Standing]) -> str:
     unseen = sum(1 for run in results.runs if not results.evaluations.get(run))
     if unseen:
         said.append(f"{_runs(unseen)} of {len(results.runs):,} have no evaluation yet.")
-    if results.stopped:
-        named = [
-            f"{run.label}, seed {run.seed}, at step {step:,}"
-            for run, step in list(results.stopped.items())[:NAMED_STOPS]
-        ]
-        more = len(results.stopped) - len(named)
-        said.append(
-            f"{_runs(len(results.stopped))} stopped because a value was not finite: "
-            f"{'; '.join(named)}{f'; and {more} more' if more else ''}. "
-            "Later evaluations show their last state."
-        )
+    if sentence := stopped_runs(results):
+        said.append(sentence)
     most = max((row.runs for row in rows), default=FEWEST)
     if most < FEWEST:
         count, says = ("One seed", "says") if most == 1 else ("Two seeds", "say")
