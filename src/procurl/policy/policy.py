@@ -247,7 +247,6 @@ def _read_description(path: Path) -> dict[str, Any]:
 
 
 def _description_of(content: Mapping[str, Any]) -> PolicyDescription:
-    content = {"action_shape": None, **content}
     entries = {name: content[name] for name in PolicyDescription.__dataclass_fields__}
     read: dict[str, Any] = {
         name: tuple(entry) if isinstance(entry, list) else entry for name, entry in entries.items()
