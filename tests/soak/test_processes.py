@@ -153,7 +153,7 @@ def test_nohup_lets_training_go_on(whole, tmp_path):
 def test_one_core_gives_the_numbers_of_many(tmp_path, seeds, report_counts):
     if shutil.which("taskset") is None or len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs taskset and two cores")
-    more = ("--seeds", str(seeds), "--strategies", "procurl-val")
+    more = ("--seeds", str(seeds))
     one = finished(tmp_path / "one", *more, steps=30_000, before=("taskset", "-c", "0"))
     many = finished(tmp_path / "many", *more, steps=30_000)
     alone = finished(tmp_path / "alone", *more, "--workers", "1", steps=30_000)
