@@ -331,12 +331,8 @@ def test_a_stopped_run_keeps_its_best_weights():
     for _ in range(2):
         runs.advance()
     assert same(row((runs.state.best, runs.state.best_params), 1), row(best, 1))
-    last = [found[-1] for found in runs.evaluations]
-    assert [found.train_steps for found in last] == [
-        2 * SMALL.n_steps,
-        SMALL.n_steps,
-        2 * SMALL.n_steps,
-    ]
+    last, update = [found[-1] for found in runs.evaluations], SMALL.n_steps
+    assert [found.train_steps for found in last] == [2 * update, update, 2 * update]
     assert [found.teacher_steps for found in last] == [0, 0, 0]
 
 
