@@ -8,28 +8,7 @@ from procurl.cli import main
 from tests.experiments.quick_commands import empty_figures, training_here
 
 CODE = """
-import gymnasium
-import numpy as np
-from gymnasium import spaces
-
-
-class Corridor(gymnasium.Env):
-    observation_space = spaces.Box(0.0, 10.0, (2,), dtype=np.float32)
-    action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.length = float(options["context"][0])
-        self.place = self.steps = 0
-        return self.seen(), {}
-
-    def step(self, action):
-        self.place, self.steps = self.place + int(action), self.steps + 1
-        won = self.place >= self.length
-        return self.seen(), float(won), won, self.steps == 8, {}
-
-    def seen(self):
-        return np.array([self.length, self.place], dtype=np.float32)
+from tests.experiments.corridor import Corridor
 
 
 class Unclosable(Corridor):
