@@ -23,6 +23,7 @@ RECORDS = RESULTS / "records"
 FALLEN = {"noise-pointmass-s", "gamma-basickarel"}
 # Likewise over several pools: False, or None if the runs cannot decide.
 FALLEN_OVER_POOLS: dict[str, bool | None] = {
+    "procurl-beats-iid-basickarel-pools": None,
     "val-beats-iid-basickarel-pools": None,
     "val-beats-iid-ballcatching-pools": None,
 }
