@@ -4,10 +4,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from procurl import Curriculum, Evidence, TaskPool, make_strategy
 from procurl.curriculum import drawing
-from procurl.curriculum.drawing import cumulative_of, draw_distinct
+from procurl.curriculum.drawing import BLOCK, Lottery
 
 P = np.array([0.5, 0.3, 0.15, 0.05])
 SAMPLES = 20_000
@@ -15,9 +16,9 @@ SAMPLES = 20_000
 
 def pairs(rng: np.random.Generator) -> dict[tuple[int, ...], int]:
     counts: dict[tuple[int, ...], int] = {}
-    cumulative = cumulative_of(P)
+    lottery = Lottery(P)
     for _ in range(SAMPLES):
-        pair = tuple(draw_distinct(cumulative, 2, rng, lambda: P).tolist())
+        pair = tuple(lottery.draw_distinct(2, rng).tolist())
         counts[pair] = counts.get(pair, 0) + 1
     return counts
 
@@ -37,10 +38,44 @@ def test_tasks_of_probability_zero_come_last():
     p = np.array([0.0, 1.0, 0.0, 0.0])
     seen = set()
     for seed in range(40):
-        drawn = draw_distinct(cumulative_of(p), 2, np.random.default_rng(seed), lambda: p)
+        drawn = Lottery(p).draw_distinct(2, np.random.default_rng(seed))
         assert drawn[0] == 1
         seen.add(int(drawn[1]))
     assert seen == {0, 2, 3}
+
+
+def large_pool(dtype: type) -> NDArray[np.floating]:
+    """Three blocks and a part of one: an empty one, and each ends with tasks of probability 0."""
+    p: NDArray[np.floating] = np.random.default_rng(0).exponential(size=3 * BLOCK + 100)
+    p[BLOCK : 2 * BLOCK] = 0.0
+    for end in (BLOCK, 3 * BLOCK, len(p)):
+        p[end - 5 : end] = 0.0
+    return (p / p.sum()).astype(dtype)
+
+
+def test_blocks_of_a_large_pool_are_drawn_like_one():
+    p = large_pool(np.float64)
+    lottery, sums = Lottery(p), np.cumsum(p)
+    for seed in range(3):  # the first computes what the others find computed
+        drawn = lottery.draw(5000, np.random.default_rng(seed))
+        points = np.random.default_rng(seed).random(5000) * sums[-1]
+        assert drawn.tolist() == np.searchsorted(sums, points, side="right").tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_points_between_two_blocks_fall_on_possible_tasks(dtype):
+    p = large_pool(dtype)
+    ends = np.cumsum(np.add.reduceat(p, np.arange(0, len(p), BLOCK), dtype=np.float64))
+
+    class Edges:
+        """Random numbers right before, at and right after the ends of blocks."""
+
+        def random(self, k):
+            return np.concatenate([np.nextafter(ends, 0), ends, np.nextafter(ends, 2)]) / ends[-1]
+
+    drawn = Lottery(p).draw(3 * len(ends), Edges())
+    assert (p[drawn] > 0.0).all()
+    assert set(drawn // BLOCK) == {0, 2, 3}
 
 
 def test_the_whole_pool_can_be_drawn():

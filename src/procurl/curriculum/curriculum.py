@@ -22,7 +22,7 @@ from procurl.curriculum.checks import (
     require_format,
     require_same,
 )
-from procurl.curriculum.drawing import cumulative_of, draw, draw_distinct
+from procurl.curriculum.drawing import Lottery
 from procurl.curriculum.metrics import Metrics, metrics_of
 from procurl.curriculum.outcomes import OutcomeBuffer
 from procurl.curriculum.records import (
@@ -101,7 +101,7 @@ class Curriculum:
         self._unbound = strategy
         self._state = self.strategy.init(len(pool))
         self._outcomes = OutcomeBuffer()
-        self._cumulative: Floats | None = None  # of the distribution; None: to be computed
+        self._lottery: Lottery | None = None  # of the distribution; None: to be computed
         self._metrics: dict[int, Metrics] = {}  # by `top`, since the state last changed
         self._bounds_fit = True  # of all evidence so far
         self._observed = False  # whether there was any evidence
@@ -148,15 +148,14 @@ class Curriculum:
                     f"replacement, got {k}"
                 )
             self.renew()
-            if self._cumulative is None:
+            if self._lottery is None:
                 probabilities = checked_probabilities(self.strategy, self._state, len(self.pool))
-                self._cumulative = cumulative_of(probabilities)
+                self._lottery = Lottery(probabilities)
                 if self._observed and self.strategy.uses and not self.strategy.ends_evenly:
                     success = self.strategy.estimated_success(self._state)
                     self._monitor.add_refresh(probabilities, success, self.step)
-            if replace:
-                return draw(self._cumulative, k, self._rng)
-            return draw_distinct(self._cumulative, k, self._rng, self.probabilities)
+            draw = self._lottery.draw if replace else self._lottery.draw_distinct
+            return draw(k, self._rng)
 
     def rollout_tasks(self) -> Ids:
         """[m] ids of the tasks that the strategy wants rollouts on, before the next `observe`.
@@ -314,7 +313,7 @@ class Curriculum:
         self.step = float(evidence.step)
 
     def _forget_distribution(self) -> None:
-        self._cumulative, self._metrics = None, {}
+        self._lottery, self._metrics = None, {}
 
     def probabilities(self) -> NDArray[np.float64]:
         """[n] how likely each task is to be drawn next."""

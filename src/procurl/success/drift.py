@@ -60,7 +60,8 @@ def shifted(estimate: Array, drift: Drift) -> Array:
 
     def move(estimate: Array) -> Array:
         p = xp.clip(estimate, EDGE, 1.0 - EDGE)
-        moved = p / (p + (1.0 - p) * xp.exp(-drift.shift))
-        return xp.where(drift.shift == 0.0, estimate, moved)
+        return p / (p + (1.0 - p) * xp.exp(-drift.shift))
 
-    return by_blocks(move, estimate)
+    if xp is np:  # no pass over a large pool for nothing
+        return estimate if drift.shift == 0.0 else by_blocks(move, estimate)
+    return xp.where(drift.shift == 0.0, estimate, move(estimate))

@@ -117,17 +117,9 @@ class OutcomeSuccess(Success):
         counts = add_outcomes(state.counts, played, faded, scale)
         recent = add_outcomes(state.recent, played, fast_fading(played), scale)
         prior = self._prior(state, recent, evidence)
-        near_wins, near_losses = self._share(counts.wins), self._share(counts.losses)
-        weight = self.prior_weight
-        estimate = by_blocks(
-            lambda wins, losses, prior: (wins + weight * prior) / (wins + losses + weight),
-            near_wins,
-            near_losses,
-            prior,
-        )
         drift = self._drift(state, played)
         started = xp.asarray(True)
-        estimate = shifted(estimate, drift).astype(prior.dtype)
+        estimate = shifted(self._rate(counts, prior), drift).astype(prior.dtype, copy=False)
         return OutcomeState(step, counts, recent, drift, started, prior, estimate)
 
     def estimate(self, state: OutcomeState) -> Array:
@@ -177,13 +169,26 @@ class OutcomeSuccess(Success):
                 lambda new, old: xp.clip(keep_finite(new, old), 0.0, 1.0), new, state.prior
             )
 
-    def _share(self, counts: Array) -> Array:
-        """[n] the counts of each task and its neighbors, by their weights."""
+    def _rate(self, counts: OutcomeCounts, prior: Array) -> Array:
+        """[n] the rate of wins on each task and its neighbors, by their weights, and the prior."""
+        wins, losses, a = counts.wins, counts.losses, self.prior_weight
+
+        def rate(wins: Array, losses: Array, prior: Array) -> Array:
+            return (wins + a * prior) / (wins + losses + a)
+
         if self.kernel is None:
-            return counts
-        xp = namespace(counts, self.kernel.weights)
+            return by_blocks(rate, wins, losses, prior)
+        xp = namespace(wins, self.kernel.weights)
+        if xp is not np:
+            near_wins, near_losses = (
+                xp.sum(xp.take(count, self.kernel.tasks) * self.kernel.weights, axis=1)
+                for count in (wins, losses)
+            )
+            return rate(near_wins, near_losses, prior)
+        both = np.stack([wins, losses], axis=1)  # a large pool is read in random order, so once
 
-        def near(tasks: Array, weights: Array) -> Array:
-            return xp.sum(xp.take(counts, tasks) * weights, axis=1)
+        def rate_near(tasks: Array, weights: Array, prior: Array) -> Array:
+            near = np.matmul(weights[:, None], np.take(both, tasks, axis=0))[:, 0]
+            return rate(near[:, 0], near[:, 1], prior)
 
-        return by_blocks(near, *self.kernel)
+        return by_blocks(rate_near, *self.kernel, prior)
