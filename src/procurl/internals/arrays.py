@@ -82,11 +82,12 @@ def softmax(logits: Array, floor: Array = 0.0) -> Array:
     """
     xp = namespace(logits, floor)
     top = xp.max(logits)
-    # A compiler may fuse the caller's product into the difference and round the two apart: the top
-    # itself would miss 0, by far if logits are large.
-    weights = by_blocks(
-        lambda own: xp.where(own >= top, 1.0, xp.exp(xp.minimum(own - top, 0.0))), logits
-    )
+    if xp is np and np.isfinite(top):
+        weights = by_blocks(lambda own: np.exp(own - top), logits)
+    else:
+        # A compiler may fuse the caller's product into the difference and round the two apart: the
+        # top itself would miss 0, by far if logits are large.
+        weights = xp.where(logits >= top, 1.0, xp.exp(xp.minimum(logits - top, 0.0)))
     scale, least = (1.0 - floor) / xp.sum(weights), floor / logits.shape[0]
     return by_blocks(lambda own: own * scale + least, weights)
 

@@ -60,7 +60,7 @@ def shifted(estimate: Array, drift: Drift) -> Array:
 
     def move(estimate: Array) -> Array:
         p = xp.clip(estimate, EDGE, 1.0 - EDGE)
-        return p / (p + (1.0 - p) * xp.exp(-drift.shift))
+        return p / (p + (1.0 - p) * xp.exp(-drift.shift).astype(p.dtype))
 
     if xp is np:  # no pass over a large pool for nothing
         return estimate if drift.shift == 0.0 else by_blocks(move, estimate)

@@ -1,7 +1,7 @@
 """Success by everything that is known of a task."""
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -132,13 +132,14 @@ class JointSuccess(Success):
         advantage = state.advantage * fast + self._gain(state, played)
         drift = next_drift(state.drift, state.started, state.estimate, played)
         groups = self._groups(state, played)
-        a = self._weight(groups)
+        dtype = state.estimate.dtype
+        a = self._weight(groups, dtype)
 
         around = self._around(counts, a)
         critic = self._critic(state, recent, evidence)
         judged = state.judged if evidence.values is None else xp.asarray(True)
-        trust = xp.where(judged, _sigmoid(advantage), 0.0)
-        share, dtype = self._partial_share(counts), state.estimate.dtype
+        trust = xp.where(judged, _sigmoid(advantage), 0.0).astype(dtype)
+        share = self._partial_share(counts)
 
         def estimate(
             wins: Array, losses: Array, partial: Array, critic: Array, around: Array
@@ -179,7 +180,7 @@ class JointSuccess(Success):
 
     def known(self, state: JointState) -> Array:
         """[n] S + F + a: the episodes that the estimate of each task rests on, its prior's too."""
-        a = self._weight(state.groups)
+        a = self._weight(state.groups, state.estimate.dtype)
         return by_blocks(lambda won, lost: won + lost + a, state.counts.wins, state.counts.losses)
 
     def check(self) -> None:
@@ -228,9 +229,10 @@ class JointSuccess(Success):
     def _finds_weight(self) -> bool:
         return isinstance(self.prior_weight, str) and self.prior_weight == AUTO
 
-    def _weight(self, groups: GroupVariance | None) -> Array:
-        """[] a."""
-        return self.prior_weight if groups is None else episodes_worth(groups)
+    def _weight(self, groups: GroupVariance | None, dtype: Any) -> Array:
+        """[] a, in the precision of the pool: a large one is not to be computed in double."""
+        weight = self.prior_weight if groups is None else episodes_worth(groups)
+        return namespace(weight).asarray(weight, dtype=dtype)
 
     def _groups(self, state: JointState, played: Played) -> GroupVariance | None:
         """What groups have shown after `played`; nothing before there was a rate to expect."""

@@ -10,7 +10,7 @@ from procurl.tasks.scaling import scaled_columns
 
 SMALLEST = 4  # tasks in a cell of the finest level, at least
 MOST = 2**16  # cells of the finest level: what is known of each then stays in the cache
-BLOCK = 2**20  # tasks that NumPy counts at a time
+BLOCK = 2**17  # tasks that NumPy counts at a time: more would be memory that is new each time
 
 
 class Cells(NamedTuple):
@@ -99,9 +99,11 @@ def _sums(cells: Cells, counts: Array) -> list[Array]:
     """Sums of `counts` [n] over the cells of every level, the finest first."""
     xp = namespace(counts, cells.tasks)
     if xp is np:  # reads a large pool in order
-        blocks = (slice(i, i + BLOCK) for i in range(0, len(counts), BLOCK))
-        each = [np.bincount(cells.cell[i], counts[i], len(cells.tasks)) for i in blocks]
-        finest = np.sum(each, axis=0).astype(counts.dtype, copy=False)
+        finest = np.zeros(len(cells.tasks))
+        for i in range(0, len(counts), BLOCK):
+            some = slice(i, i + BLOCK)
+            finest += np.bincount(cells.cell[some], counts[some], len(cells.tasks))
+        finest = finest.astype(counts.dtype, copy=False)
     else:
         padded = xp.concatenate([counts, xp.zeros(1, dtype=counts.dtype)])
         finest = xp.sum(xp.take(padded, cells.tasks), axis=1)
