@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from procurl import Curriculum, Evidence, TaskPool, make_strategy
 from procurl.curriculum import drawing
-from procurl.curriculum.drawing import BLOCK, Lottery
+from procurl.curriculum.drawing import Lottery
 
 P = np.array([0.5, 0.3, 0.15, 0.05])
 SAMPLES = 20_000
@@ -44,38 +44,56 @@ def test_tasks_of_probability_zero_come_last():
     assert seen == {0, 2, 3}
 
 
-def large_pool(dtype: type) -> NDArray[np.floating]:
-    """Three blocks and a part of one: an empty one, and each ends with tasks of probability 0."""
-    p: NDArray[np.floating] = np.random.default_rng(0).exponential(size=3 * BLOCK + 100)
+BLOCK = 16
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(drawing, "BLOCK", BLOCK)
+
+
+def many_blocks(dtype: type) -> NDArray[np.floating]:
+    """65 blocks; one is empty, and others begin and end with tasks of probability 0."""
+    p: NDArray[np.floating] = np.random.default_rng(0).exponential(size=64 * BLOCK + 7)
     p[BLOCK : 2 * BLOCK] = 0.0
-    for end in (BLOCK, 3 * BLOCK, len(p)):
-        p[end - 5 : end] = 0.0
+    p[::BLOCK] = p[BLOCK - 1 :: BLOCK] = p[-1] = 0.0
     return (p / p.sum()).astype(dtype)
 
 
-def test_blocks_of_a_large_pool_are_drawn_like_one():
-    p = large_pool(np.float64)
-    lottery, sums = Lottery(p), np.cumsum(p)
-    for seed in range(3):  # the first computes what the others find computed
-        drawn = lottery.draw(5000, np.random.default_rng(seed))
-        points = np.random.default_rng(seed).random(5000) * sums[-1]
-        assert drawn.tolist() == np.searchsorted(sums, points, side="right").tolist()
+@pytest.mark.usefixtures("small_blocks")
+def test_the_first_draws_from_a_large_pool_follow_the_same_sums_as_later_ones():
+    p = many_blocks(np.float64)
+    sums = np.cumsum(p)
+    for seed in range(50):
+        rng, lottery = np.random.default_rng(seed), Lottery(p)
+        drawn = [lottery.draw(k, rng) for k in (1, 40, 40, 200)]  # the second 40 need all sums
+        points = np.random.default_rng(seed).random(281) * sums[-1]
+        expected = np.searchsorted(sums, points, side="right")
+        assert np.concatenate(drawn).tolist() == expected.tolist()
 
 
+class Edges:
+    """Random numbers right before, at and right after the ends of blocks, and at both ends."""
+
+    def __init__(self, p: NDArray[np.floating]) -> None:
+        ends = np.cumsum(np.add.reduceat(p, np.arange(0, len(p), BLOCK), dtype=np.float64))
+        ends = np.concatenate([[0.0], ends]) / ends[-1]
+        self.numbers = np.clip([np.nextafter(ends, 0), ends, np.nextafter(ends, 2)], 0, 1).ravel()
+
+    def random(self, k: int) -> NDArray[np.float64]:
+        first, self.numbers = self.numbers[:k], self.numbers[k:]
+        return first
+
+
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_points_between_two_blocks_fall_on_possible_tasks(dtype):
-    p = large_pool(dtype)
-    ends = np.cumsum(np.add.reduceat(p, np.arange(0, len(p), BLOCK), dtype=np.float64))
-
-    class Edges:
-        """Random numbers right before, at and right after the ends of blocks."""
-
-        def random(self, k):
-            return np.concatenate([np.nextafter(ends, 0), ends, np.nextafter(ends, 2)]) / ends[-1]
-
-    drawn = Lottery(p).draw(3 * len(ends), Edges())
-    assert (p[drawn] > 0.0).all()
-    assert set(drawn // BLOCK) == {0, 2, 3}
+    p = many_blocks(dtype)
+    edges = Edges(p)
+    while len(edges.numbers):
+        drawn = Lottery(p).draw(min(60, len(edges.numbers)), edges)
+        assert (p[drawn] > 0.0).all()
+    assert (p[Lottery(p).draw(198, Edges(p))] > 0.0).all()
 
 
 def test_the_whole_pool_can_be_drawn():

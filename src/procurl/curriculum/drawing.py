@@ -3,20 +3,22 @@
 Annotations name the generator as text: NumPy loads `numpy.random` only when it is used.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from procurl.internals.arrays import Floats, Ids
 
-BLOCK = 2**12  # tasks that are summed up together; those within it only once it is drawn from
+BLOCK = 2**12  # tasks
 ROUNDS = 16  # of draws in which repeated tasks are skipped, before all tasks are compared
 
 
 class Lottery:
     """A distribution over n tasks, ready to draw from.
 
-    The sums over a large pool take longer than anything else of a draw. Until a task near them is
-    drawn, only those of whole blocks are computed.
+    The sums up to each task of a large pool take longer than anything else of a draw. They are
+    computed once there were as many draws as blocks; before that, those within the blocks drawn.
 
     Args:
         probabilities: [n] that sum to about 1. They must not change afterwards.
@@ -25,20 +27,22 @@ class Lottery:
     def __init__(self, probabilities: NDArray[np.floating]) -> None:
         self.probabilities = probabilities
         starts = np.arange(0, len(probabilities), BLOCK)
-        blocks = np.add.reduceat(probabilities, starts, dtype=np.float64)
-        self._ends: Floats = np.cumsum(blocks)
-        self._within: dict[int, Floats] = {}  # by block, the sums up to each of its tasks
+        self._ends = _sums(np.add.reduceat(probabilities, starts, dtype=np.float64))  # of blocks
+        self._all: Floats | None = None  # sums up to each task
+        self._drawn = 0
 
     def draw(self, k: int, rng: "np.random.Generator") -> Ids:
         """[k] task ids, drawn independently of each other."""
-        total = self._ends[-1]
-        points = np.minimum(rng.random(k) * total, np.nextafter(total, 0.0))
-        blocks = np.searchsorted(self._ends, points, side="right")
-        order = np.argsort(blocks, kind="stable")
-        ids = np.empty(k, dtype=np.int64)
-        for same in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1):
-            ids[same] = self._inside(int(blocks[same[0]]), points[same])
-        return ids
+        self._drawn += k
+        if self._all is None and self._drawn >= len(self._ends):
+            self._all = _sums(self.probabilities)
+        if self._all is not None:
+            return _find(self._all, rng.random(k) * self._all[-1])
+        points = rng.random(k) * self._ends[-1]
+        blocks = _find(self._ends, points)
+        before = np.where(blocks > 0, self._ends[blocks - 1], 0.0)
+        ids = [self._inside(*each) for each in zip(blocks, points - before, strict=True)]
+        return np.array(ids, dtype=np.int64)
 
     def draw_distinct(self, k: int, rng: "np.random.Generator") -> Ids:
         """[k] different task ids in the order drawn: each in proportion to the tasks that are left.
@@ -61,19 +65,25 @@ class Lottery:
         rest = _largest_first(self.probabilities.astype(float), first, k - len(first), rng)
         return np.concatenate([first, rest])
 
-    def _inside(self, block: int, points: Floats) -> Ids:
-        """[m] the tasks of a block that `points` [m] of the whole distribution fall on."""
+    def _inside(self, block: int, point: float) -> int:
+        """The task of a block whose part of it `point` falls on."""
         start = block * BLOCK
-        if block not in self._within:
-            own = self.probabilities[start : start + BLOCK]
-            self._within[block] = np.cumsum(own, dtype=np.float64)
-        sums = self._within[block]
-        inside = points - (self._ends[block - 1] if block else 0.0)
-        # The sums of blocks are rounded in another order: a point must not fall behind the last
-        # task, nor on one of probability 0.
-        inside = np.minimum(inside, np.nextafter(sums[-1], 0.0))
-        ids: Ids = start + np.searchsorted(sums, inside, side="right")
-        return ids
+        return start + int(_find(_sums(self.probabilities[start : start + BLOCK]), point))
+
+
+def _sums(parts: NDArray[np.floating]) -> Floats:
+    """[m] sums of the parts up to each."""
+    sums: Floats = np.cumsum(parts, dtype=np.float64)
+    return sums
+
+
+def _find(sums: Floats, points: Any) -> Ids:
+    """The part that each point falls on, never one that is 0.
+
+    Points may lie at the end of the last part or, since sums are rounded, behind it.
+    """
+    found: Ids = np.searchsorted(sums, np.minimum(points, np.nextafter(sums[-1], 0.0)), "right")
+    return found
 
 
 def _largest_first(
