@@ -61,15 +61,24 @@ def many_blocks(dtype: type) -> NDArray[np.floating]:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_the_first_draws_from_a_large_pool_follow_the_same_sums_as_later_ones():
+@pytest.mark.parametrize("k", [1, 40, 64, 65, 500])
+def test_few_and_many_draws_from_a_large_pool_follow_the_same_sums(k):
     p = many_blocks(np.float64)
-    sums = np.cumsum(p)
-    for seed in range(50):
-        rng, lottery = np.random.default_rng(seed), Lottery(p)
-        drawn = [lottery.draw(k, rng) for k in (1, 40, 40, 200)]  # the second 40 need all sums
-        points = np.random.default_rng(seed).random(281) * sums[-1]
-        expected = np.searchsorted(sums, points, side="right")
-        assert np.concatenate(drawn).tolist() == expected.tolist()
+    sums, lottery, rng = np.cumsum(p), Lottery(p), np.random.default_rng(k)
+    drawn = np.concatenate([lottery.draw(k, rng) for _ in range(20)])
+    points = np.random.default_rng(k).random(20 * k) * sums[-1]
+    assert drawn.tolist() == np.searchsorted(sums, points, side="right").tolist()
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_drawn_does_not_depend_on_earlier_draws():
+    p = many_blocks(np.float32)
+    used = Lottery(p)
+    for k in (1, 64, 500):
+        used.draw(k, np.random.default_rng(0))
+    for k in (3, 60, 100):
+        drawn = [each.draw(k, Edges(p)).tolist() for each in (used, Lottery(p))]
+        assert drawn[0] == drawn[1]
 
 
 class Edges:

@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 
 from procurl.internals.arrays import Floats, Ids
 
-BLOCK = 2**12  # tasks
+BLOCK = 2**14  # tasks
 ROUNDS = 16  # of draws in which repeated tasks are skipped, before all tasks are compared
 
 
 class Lottery:
     """A distribution over n tasks, ready to draw from.
 
-    The sums up to each task of a large pool take longer than anything else of a draw. They are
-    computed once there were as many draws as blocks; before that, those within the blocks drawn.
+    The sums up to each task of a large pool take longer than anything else of a draw. For fewer
+    tasks than there are blocks, only the sums within the blocks that are drawn are computed. Which
+    task is drawn depends on the distribution, the number of tasks and the generator alone, not on
+    earlier draws, so that a curriculum that was saved continues alike.
 
     Args:
         probabilities: [n] that sum to about 1. They must not change afterwards.
@@ -28,15 +30,14 @@ class Lottery:
         self.probabilities = probabilities
         starts = np.arange(0, len(probabilities), BLOCK)
         self._ends = _sums(np.add.reduceat(probabilities, starts, dtype=np.float64))  # of blocks
+        self._within: dict[int, Floats] = {}  # sums up to each task of a block
         self._all: Floats | None = None  # sums up to each task
-        self._drawn = 0
 
     def draw(self, k: int, rng: "np.random.Generator") -> Ids:
         """[k] task ids, drawn independently of each other."""
-        self._drawn += k
-        if self._all is None and self._drawn >= len(self._ends):
-            self._all = _sums(self.probabilities)
-        if self._all is not None:
+        if k >= len(self._ends):
+            if self._all is None:
+                self._all = _sums(self.probabilities)
             return _find(self._all, rng.random(k) * self._all[-1])
         points = rng.random(k) * self._ends[-1]
         blocks = _find(self._ends, points)
@@ -68,7 +69,9 @@ class Lottery:
     def _inside(self, block: int, point: float) -> int:
         """The task of a block whose part of it `point` falls on."""
         start = block * BLOCK
-        return start + int(_find(_sums(self.probabilities[start : start + BLOCK]), point))
+        if block not in self._within:
+            self._within[block] = _sums(self.probabilities[start : start + BLOCK])
+        return start + int(_find(self._within[block], point))
 
 
 def _sums(parts: NDArray[np.floating]) -> Floats:
