@@ -20,6 +20,7 @@ ENV_HELP = (
     "a name that `procurl envs` lists, a Gymnasium id such as CartPole-v1, or FILE.py:function or "
     "package.module:function that makes an environment"
 )
+UNTRAINED = 1  # the exit status if every run was stopped by a value that is not finite
 PICTURES = (
     "curves-train",
     "curves-test",
@@ -267,7 +268,7 @@ def _compare(parsed: argparse.Namespace) -> int:
             with _log_to_stderr("procurl.envs.rendering.playback"):
                 render(out, parsed.render, strategy=Contender.parse(parsed.strategy).label)
             print(f"animation: {parsed.render}")
-    return 0
+    return 0 if summary.trained else UNTRAINED
 
 
 def _request(parsed: argparse.Namespace) -> Any:

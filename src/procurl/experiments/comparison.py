@@ -40,6 +40,7 @@ class Summary(NamedTuple):
     sketch: str  # of the learning curves and of what was played
     report: Path | None  # the page; None if it could not be written
     pools: int = 1  # that runs were spread over
+    trained: bool = True  # whether any run was not stopped by a value that is not finite
 
 
 def compare(request: ComparisonRequest) -> Summary:
@@ -149,12 +150,12 @@ def summarize(out: Path, store: Store) -> Summary:
     curves = learning_curves(results)
     text = "\n\n".join(filter(None, [as_text(terminal_table(curves)), stopped_runs(results)]))
     sketch = "\n\n".join(filter(None, [sketch_curves(curves), sketch_curriculum(results)]))
-    pools = store.experiment.n_pools
+    pools, trained = store.experiment.n_pools, len(results.stopped) < len(results.runs)
     try:
         from procurl.experiments.report import write_report
 
         write_text(out / "table.txt", text + "\n")
-        return Summary(text, sketch, write_report(out), pools)
+        return Summary(text, sketch, write_report(out), pools, trained)
     except Exception as error:  # whatever it is, training has succeeded
         log.warning(
             "%s: the report could not be written (%s: %s). The results are kept; once this is "
@@ -164,7 +165,7 @@ def summarize(out: Path, store: Store) -> Summary:
             error,
             shlex.quote(str(out)),
         )
-        return Summary(text, sketch, None, pools)
+        return Summary(text, sketch, None, pools, trained)
 
 
 def model_path(out: Path, batch: RunBatch, seed: int) -> Path:

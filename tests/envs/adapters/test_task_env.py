@@ -298,6 +298,8 @@ def test_bad_use_is_refused():
     with pytest.raises(TypeError, match="set_task must be a function"):
         TaskEnv(Countdown(), LENGTHS, set_task="level")
     env = TaskEnv(Countdown(), LENGTHS)
+    with pytest.raises(TypeError, match="env has tasks already: wrap the environment itself"):
+        TaskEnv(gymnasium.wrappers.TimeLimit(env, 5), LENGTHS)
     with pytest.raises(RuntimeError, match="the episode has not started: call reset before step"):
         env.step(0)
     with pytest.raises(TypeError, match="task must be the id of a task"):

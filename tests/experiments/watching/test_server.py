@@ -57,6 +57,13 @@ def test_the_page_shows_the_report_and_runs_its_own_script_only(server):
         assert text
 
 
+@pytest.mark.parametrize("path", ["/", "/report", "/status"])
+def test_the_head_of_an_answer_can_be_asked_alone(path, server):
+    length, empty = ask(server, path)[1]["Content-Length"], ask(server, path, "HEAD")
+    assert empty[0] == 200
+    assert (empty[1]["Content-Length"], empty[2]) == (length, "")
+
+
 def test_progress_and_report_follow_the_store(server, store):
     first = json.loads(ask(server, "/status")[2])
     assert first["contenders"][0]["running"] == 0

@@ -98,6 +98,8 @@ class TaskEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         gymnasium.Wrapper.__init__(self, env)
         if not isinstance(pool, TaskPool | TaskSpace):
             raise TypeError(f"pool must be a TaskPool or a TaskSpace, got {type(pool).__name__}")
+        if env.has_wrapper_attr("push_tasks"):
+            raise TypeError(f"env has tasks already: wrap the environment itself, got {env}")
         if set_task is not None and not callable(set_task):
             raise TypeError(f"set_task must be a function of (env, task), got {set_task!r}")
         if set_task is not None:

@@ -108,6 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
         except (OSError, ValueError) as error:  # of the store, such as one that was removed
             self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, explain=str(error))
 
+    def do_HEAD(self) -> None:
+        self.do_GET()  # without the content
+
     def _is_for_us(self) -> bool:
         """Whether the request names this machine, if it is served to this machine alone."""
         name = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
@@ -121,7 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in (HEADERS | (headers or {})).items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: the page asks every few seconds."""
