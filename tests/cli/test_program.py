@@ -246,10 +246,11 @@ def test_a_directory_in_place_of_a_pool_is_reported(env, tmp_path, capsys):
     assert f"{tmp_path} is a directory: a pool is read from a CSV file" in capsys.readouterr().err
 
 
-def test_the_exit_status_tells_that_every_run_stopped(tmp_path, monkeypatch):
+def test_the_exit_status_tells_that_every_run_stopped(tmp_path, monkeypatch, capsys):
     summary = Summary("table", "sketch", None, trained=False)
     monkeypatch.setattr("procurl.experiments.comparison.compare", lambda request: summary)
-    assert main(["compare", "pointmass-s", "--out", str(tmp_path)]) == 1
+    assert main([*TRAIN, "--out", str(tmp_path)]) == 1
+    assert "models" not in capsys.readouterr().out
 
 
 def test_the_pictures_of_targets_are_listed(tmp_path, monkeypatch, capsys):

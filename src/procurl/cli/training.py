@@ -263,7 +263,8 @@ def _compare(parsed: argparse.Namespace) -> int:
         print(f"pictures: {', '.join(picture for picture in pictures if os.path.exists(picture))}")
     print(f"records: procurl export {out}")
     if train:
-        print(f"models: {out / 'runs'}/…/models, for {_loader(request)}")
+        if summary.trained:
+            print(f"models: {out / 'runs'}/…/models, for {_loader(request)}")
         if parsed.render is not None:
             with _log_to_stderr("procurl.envs.rendering.playback"):
                 render(out, parsed.render, strategy=Contender.parse(parsed.strategy).label)
