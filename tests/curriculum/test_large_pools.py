@@ -60,6 +60,7 @@ def test_blocks_and_single_precision_change_no_distribution(monkeypatch, name):
         monkeypatch.setattr(module, "LARGE", 128)
     found, curriculum = distributions(name)
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=1e-7)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
     kept = [array for array in curriculum.state_dict()["state"].values() if array.shape == (N,)]
     assert kept
     assert {array.dtype for array in kept} <= {np.dtype(np.float32), np.dtype(bool)}

@@ -55,6 +55,12 @@ def checked_probabilities(strategy: Strategy, state: Any, n: int) -> NDArray[np.
     return p
 
 
+def in_double(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    """[n] a copy of the probabilities that sums to 1 in double precision."""
+    p = probabilities.astype(np.float64)
+    return p / p.sum() if probabilities.dtype == np.float32 else p
+
+
 def checked_rollout_weights(strategy: Strategy, state: Any, n: int) -> NDArray[np.float64] | None:
     """[n] the strategy's weights for rollouts, None for equal ones; raises if they are unusable."""
     given = strategy.rollout_weights(state)

@@ -18,6 +18,7 @@ from procurl.curriculum.candidates import (
 from procurl.curriculum.checks import (
     checked_probabilities,
     checked_rollout_weights,
+    in_double,
     require_evidence,
     require_format,
     require_same,
@@ -318,7 +319,7 @@ class Curriculum:
     def probabilities(self) -> NDArray[np.float64]:
         """[n] how likely each task is to be drawn next."""
         with self._lock:
-            return checked_probabilities(self.strategy, self._state, len(self.pool)).astype(float)
+            return in_double(checked_probabilities(self.strategy, self._state, len(self.pool)))
 
     def success(self) -> NDArray[np.float64] | None:
         """[n] the estimated probability of success of each task, None if the strategy has none."""
